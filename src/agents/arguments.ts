@@ -1,14 +1,9 @@
 import { z } from 'zod';
+import { canonicalJson } from '../core/canonical-json.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { readSchema } from '../core/json-schema.js';
-import {
-  checkedSchema,
-  hasUnfitKeys,
-  modelSchema,
-  VALIDATION_KEYWORDS,
-  withFittedKeys,
-} from '../core/model-schema.js';
+import { checkedSchema, modelSchema, VALIDATION_KEYWORDS, withFittedKeys } from '../core/model-schema.js';
 import { schemaProblems } from '../core/schema-check.js';
 import type { Tool } from '../core/tool.js';
 import { coerceArguments } from './coercion.js';
@@ -33,8 +28,8 @@ export function argumentReader<Schema extends z.ZodObject>(schema: Schema): Argu
   const strict = (): Schema => (strictSchema ??= schema.def.catchall ? schema : (schema.strict() as Schema));
   const describe = () => {
     const own = jsonSchemaOf(strict());
-    const isRenamed = hasUnfitKeys(own);
-    return { parameters: isRenamed ? withFittedKeys(own) : own, isRenamed };
+    const parameters = withFittedKeys(own);
+    return { parameters, isRenamed: canonicalJson(parameters) !== canonicalJson(own) };
   };
   const read = () => (described ??= describe());
   return {

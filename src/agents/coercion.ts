@@ -7,10 +7,7 @@ import { isOfType, itemSchema, schemaProblems, typeOf, unknownKeys } from '../co
 /** The names under which models wrap all arguments once more. */
 const WRAPPERS: ReadonlySet<string> = new Set(['arguments', 'parameters', 'input', 'args', 'kwargs']);
 const NUMBER = /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
-const BOOLEANS = new Map([
-  ['true', true],
-  ['false', false],
-]);
+const BOOLEANS = new Map(Object.entries({ true: true, false: false }));
 
 /**
  * Reads arguments as a schema of `readSchema` wants them, where there is exactly one way to: a number that is written as a
@@ -26,11 +23,16 @@ export function coerceArguments(schema: JsonObject, given: JsonObject): JsonObje
 }
 
 function coerce(schema: JsonObject, value: Json): Json {
-  const branches = [schema['anyOf'], schema['oneOf']].flatMap((one) => (one ?? []) as readonly JsonObject[]);
+  const branches = branchesOf(schema);
   const chosen = branches.length > 0 ? readingOf(branches, value) : value;
   const parts = (schema['allOf'] ?? []) as readonly JsonObject[];
   return parts.reduce<Json>((read, part) => coerce(part, read), readPlain(schema, chosen));
 }
+
+const branchesOf = ({ anyOf = [], oneOf = [] }: JsonObject) => [
+  ...(anyOf as readonly JsonObject[]),
+  ...(oneOf as readonly JsonObject[]),
+];
 
 /** The value as the one branch wants it that can take it; the value itself when several can, each in another way. */
 function readingOf(branches: readonly JsonObject[], value: Json): Json {
@@ -96,23 +98,10 @@ function readAs(type: string, value: Json): readonly Json[] {
 const isExact = (number: number): boolean => !Number.isInteger(number) || Number.isSafeInteger(number);
 
 function readText(type: string, text: string): readonly Json[] {
-  switch (type) {
-    case 'number':
-    case 'integer': {
-      const number = NUMBER.test(text) ? Number(text) : NaN;
-      return isOfType(number, type) && Number.isFinite(number) && isExact(number) ? [number] : [];
-    }
-    case 'boolean': {
-      const value = BOOLEANS.get(text.toLowerCase());
-      return value === undefined ? [] : [value];
-    }
-    case 'object': {
-      const value = parseSafeJson(text);
-      return isJsonObject(value) ? [value] : [];
-    }
-    default:
-      return [];
-  }
+  const number = NUMBER.test(text) ? Number(text) : NaN;
+  if (Number.isFinite(number)) return isOfType(number, type) && isExact(number) ? [number] : [];
+  const value = BOOLEANS.get(text.toLowerCase()) ?? (type === 'object' ? parseSafeJson(text) : undefined);
+  return value !== undefined && isOfType(value, type) ? [value] : [];
 }
 
 /** A list that is written as JSON, as a list of Python, or as its only item. A text with commas may be several items. */
@@ -152,7 +141,7 @@ function readObject(schema: JsonObject, given: JsonObject): JsonObject {
 /** Whether a text may be meant: any, or one of a list. */
 function takesText(schema: JsonObject): boolean {
   const types = wantedTypes(schema);
-  const branches = [schema['anyOf'], schema['oneOf']].flatMap((one) => (one ?? []) as readonly JsonObject[]);
+  const branches = branchesOf(schema);
   return (
     types.includes('string') || (types.length === 0 && (branches.length === 0 || branches.some(takesText)))
   );

@@ -35,15 +35,6 @@ export function fittedKeys(keys: readonly string[]): ReadonlyMap<string, string>
   );
 }
 
-/** Whether a schema has a name of an argument that some vendor would refuse. */
-export function hasUnfitKeys(schema: Json | undefined): boolean {
-  if (Array.isArray(schema)) return schema.some((one: Json) => hasUnfitKeys(one));
-  if (!isJsonObject(schema)) return false;
-  const { properties } = schema;
-  const own = isJsonObject(properties) && Object.keys(properties).some((key) => !FIT.test(key));
-  return own || Object.values(schema).some((one) => hasUnfitKeys(one));
-}
-
 /** Renames the arguments of a schema, at all depths, as all vendors take them. Each renamed one says its own name. */
 export function withFittedKeys<Schema extends Json>(schema: Schema): Schema {
   if (Array.isArray(schema)) return schema.map((one: Json) => withFittedKeys(one)) as unknown as Schema;

@@ -29,15 +29,10 @@ export function schemaProblems(
 }
 
 function ownProblems(schema: JsonObject, value: Json | undefined, path: Path): readonly SchemaProblem[] {
-  if (typeof value === 'number') return numberProblems(schema, value, path);
-  if (typeof value === 'string') return lengthProblems(value, ['minLength', 'maxLength'], { schema, path });
-  if (Array.isArray(value)) {
-    const wrong = (value as readonly Json[]).flatMap((item, at) =>
-      schemaProblems(itemSchema(schema, at), item, [...path, at]),
-    );
-    return [...lengthProblems(value, ['minItems', 'maxItems'], { schema, path }), ...wrong];
-  }
-  return isJsonObject(value) ? objectProblems(schema, value, path) : [];
+  if (isJsonObject(value)) return objectProblems(schema, value, path);
+  const items = Array.isArray(value) ? (value as readonly Json[]) : [];
+  const wrong = items.flatMap((item, at) => schemaProblems(itemSchema(schema, at), item, [...path, at]));
+  return [...limitProblems(schema, value, path), ...wrong];
 }
 
 function objectProblems(schema: JsonObject, value: JsonObject, path: Path): readonly SchemaProblem[] {
@@ -90,27 +85,30 @@ function branchProblems(schema: JsonObject, value: Json | undefined, path: Path)
   return [...all, ...others];
 }
 
-function numberProblems(schema: JsonObject, value: number, path: Path): readonly SchemaProblem[] {
-  const wrong = (key: string, isWrong: (limit: number) => boolean, text: string) => {
-    const limit = schema[key];
-    return typeof limit === 'number' && isWrong(limit) ? [{ path, text: `${text} ${limit}` }] : [];
-  };
-  return [
-    ...wrong('minimum', (limit) => value < limit, 'must be at least'),
-    ...wrong('maximum', (limit) => value > limit, 'must be at most'),
-    ...wrong('exclusiveMinimum', (limit) => value <= limit, 'must be more than'),
-    ...wrong('exclusiveMaximum', (limit) => value >= limit, 'must be less than'),
-  ];
-}
+/** The keywords that limit numbers, or the length of texts and lists. */
+const LIMITS = [
+  ['number', 'minimum', 'must be at least', (size, limit) => size >= limit],
+  ['number', 'maximum', 'must be at most', (size, limit) => size <= limit],
+  ['number', 'exclusiveMinimum', 'must be more than', (size, limit) => size > limit],
+  ['number', 'exclusiveMaximum', 'must be less than', (size, limit) => size < limit],
+  ['string', 'minLength', 'is shorter than', (size, limit) => size >= limit],
+  ['string', 'maxLength', 'is longer than', (size, limit) => size <= limit],
+  ['array', 'minItems', 'is shorter than', (size, limit) => size >= limit],
+  ['array', 'maxItems', 'is longer than', (size, limit) => size <= limit],
+] as const satisfies readonly (readonly [string, string, string, (size: number, limit: number) => boolean])[];
 
-function lengthProblems(
-  value: { readonly length: number },
-  [least, most]: readonly [string, string],
-  { schema, path }: { readonly schema: JsonObject; readonly path: Path },
+/** Checks the size of a number, a text or a list. */
+export function limitProblems(
+  schema: JsonObject,
+  value: Json | undefined,
+  path: Path = [],
 ): readonly SchemaProblem[] {
-  const [min = 0, max = Infinity] = [schema[least], schema[most]] as (number | undefined)[];
-  if (value.length < min) return [{ path, text: `is shorter than ${min}` }];
-  return value.length > max ? [{ path, text: `is longer than ${max}` }] : [];
+  const size = Array.isArray(value) || typeof value === 'string' ? value.length : Number(value);
+  return LIMITS.flatMap(([type, keyword, text, isMet]) => {
+    const limit = schema[keyword];
+    const isWrong = typeof limit === 'number' && isOfType(value, type) && !isMet(size, limit);
+    return isWrong ? [{ path, text: `${text} ${limit}` }] : [];
+  });
 }
 
 export function typeOf(value: Json | undefined): string {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isJsonObject, parseObject } from '../../core/json.js';
+import { isOfType, limitProblems } from '../../core/schema-check.js';
 import { shorten } from '../../core/text.js';
 import type { ToolContext } from '../../core/tool.js';
 
@@ -198,35 +199,24 @@ function valuesIn(text: string, { requestedSchema }: Form): ReadonlyMap<string, 
 
 /** The value as the field wants it; undefined when it does not fit. */
 function valueOf(given: unknown, one: Field): Value | undefined {
-  if (Array.isArray(given)) return one.type === 'array' ? chosenOf(given, one) : undefined;
-  if (!isScalar(given)) return undefined;
-  switch (one.type) {
-    case 'boolean': {
-      const word = String(given).toLowerCase();
-      return /^(yes|y|true)$/.test(word) ? true : /^(no|n|false)$/.test(word) ? false : undefined;
-    }
-    case 'number':
-    case 'integer': {
-      const value = typeof given === 'boolean' || String(given).trim() === '' ? NaN : Number(given);
-      const isFit = one.type === 'number' ? Number.isFinite(value) : Number.isInteger(value);
-      return isFit && isWithin(value, one.minimum, one.maximum) ? value : undefined;
-    }
-    case 'array': {
-      const items = String(given).split(',');
-      const wanted = items.filter((item) => item.trim() !== '');
-      return chosenOf(wanted, one);
-    }
-    case 'string': {
-      const value = choicesOf(one) ? choiceOf(String(given), one) : String(given);
-      return value !== undefined && isWithin(value.length, one.minLength, one.maxLength) ? value : undefined;
-    }
-  }
+  const value = meantBy(given, one);
+  return limitProblems(one, value).length === 0 ? value : undefined;
 }
 
-function chosenOf(items: readonly unknown[], one: Field): string[] | undefined {
-  const chosen = items.map((item) => (isScalar(item) ? choiceOf(String(item), one) : undefined));
-  const areAll = chosen.every((item) => item !== undefined);
-  return areAll && isWithin(chosen.length, one.minItems, one.maxItems) ? chosen : undefined;
+function meantBy(given: unknown, one: Field): Value | undefined {
+  if (one.type === 'array') {
+    const words = (text: string) => text.split(',').filter((word) => word.trim() !== '');
+    const items: readonly unknown[] = typeof given === 'string' ? words(given) : [given].flat();
+    const chosen = items.map((item) => (isScalar(item) ? choiceOf(String(item), one) : undefined));
+    return chosen.every((item) => item !== undefined) ? chosen : undefined;
+  }
+  if (!isScalar(given)) return undefined;
+  const text = String(given);
+  if (one.type === 'string') return choicesOf(one) ? choiceOf(text, one) : text;
+  if (one.type === 'boolean')
+    return /^(yes|y|true)$/i.test(text) || (/^(no|n|false)$/i.test(text) ? false : undefined);
+  const number = typeof given === 'boolean' || text.trim() === '' ? NaN : Number(given);
+  return Number.isFinite(number) && isOfType(number, one.type) ? number : undefined;
 }
 
 function isScalar(given: unknown): given is string | number | boolean {
@@ -240,8 +230,4 @@ function choiceOf(given: string, one: Field): string | undefined {
     choices.find(({ value }) => value === given.trim()) ??
     choices.find(({ value, title }) => [value, title].some((name) => name?.toLowerCase() === said));
   return found?.value;
-}
-
-function isWithin(value: number, least = -Infinity, most = Infinity): boolean {
-  return value >= least && value <= most;
 }

@@ -75,7 +75,12 @@ describe('a server that asks a question during a call', () => {
     expect(wrong.end.text).toMatch(/^"\\"roof\\"" is not for seat: it wants one of "window", "aisle"\./);
     const missing = await reply(asked, '{"seat":"Aisle","count":12,"name":"Ann"}');
     expect(missing.end.text).toMatch(/^"12" is not for count/);
-    for (const other of ['"count":true,"name":"Ann"', '"count":2,"name":{}', '"count":2,"name":["Ann"]']) {
+    for (const other of [
+      '"count":true,"name":"Ann"',
+      '"count":2.5,"name":"Ann"',
+      '"count":2,"name":{}',
+      '"count":2,"name":["Ann"]',
+    ]) {
       const said = await reply(asked, `{"seat":"Aisle",${other}}`);
       expect(said.end.text).toMatch(/^".*" is not for (count|name)/);
     }
