@@ -107,7 +107,7 @@ export class AgentTasks {
   async *sent<Shown>(send: () => Promise<SentStream<Shown>>): AsyncGenerator<Shown, void, undefined> {
     const { accepted, view, signal } = await send();
     const { task, seq } = accepted;
-    const reply = await this.#firstReply(task, seq, signal);
+    const reply = await this.firstReply(accepted, signal);
     if (reply) {
       yield view.reply(...reply);
       return;
@@ -142,7 +142,7 @@ export class AgentTasks {
   }
 
   /** Waits for the first event of an executor. Undefined unless it is a message in place of a task. */
-  async #firstReply(task: TaskRecord, seq: number, signal: AbortSignal): Promise<ReturnType<typeof replyIn>> {
+  async firstReply({ task, seq }: Accepted, signal: AbortSignal): Promise<ReturnType<typeof replyIn>> {
     if (!this.agent.isExecutor) return undefined;
     for await (const batch of this.journal.follow(task.id, seq, signal)) {
       const first = batch.find(({ body }) => !BEFORE_OUTPUT.has(body.type));

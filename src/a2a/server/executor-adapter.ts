@@ -23,6 +23,7 @@ import {
   toWireMessage,
 } from '../translate/content.js';
 import { OUTPUT_ARTIFACT_NAME } from '../translate/events.js';
+import { EXECUTE } from '../translate/generation.js';
 import { TaskReading } from './task-reading.js';
 
 interface ExecutorAgentOptions {
@@ -44,7 +45,7 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
   return {
     profile: { ...profile, isExecutor: true },
     async run(run) {
-      const step = `execute:${run.inputs.at(-1)!.seq}`;
+      const step = `${EXECUTE}${run.inputs.at(-1)!.seq}`;
       const isResumed = run.recorded(step) !== undefined;
       if (isResumed && recover === 'fail') {
         const text = 'The server stopped during this run, and the agent does not repeat interrupted runs.';
@@ -224,6 +225,8 @@ class ExecutorEvents {
     const hasNews = !isSame(metadata, given?.metadata);
     if (!given || hasNews || !isSame(status, given.status))
       this.#status(status, hasNews ? metadata : undefined);
+    // A repeated task says that the executor has begun, which clients wait for.
+    else if (!this.#hasWritten) this.#emit({ type: 'status', state: 'working' });
   }
 
   #artifact({ artifact: wire, append, lastChunk, metadata }: ArtifactChunk): void {
@@ -248,13 +251,10 @@ class ExecutorEvents {
     if (!state) return;
     const message = status.message && fromWireMessage(status.message);
     const said = { ...(message && { message }), ...(metadata && { metadata }) };
-    const wasWaiting = this.#asksForAuth !== undefined;
     this.#asksForAuth = state === 'auth-required' ? { state, ...said } : undefined;
     if (state === 'auth-required') this.#showAuth = setImmediate(() => this.#flushAuth());
     else if (state !== 'submitted' && state !== 'working') this.#finish({ ...endOf(state), ...said });
-    // The log already has the state WORKING.
-    else if (message || metadata || wasWaiting) this.#emit({ type: 'status', state, ...said });
-    else this.#hasWritten = true;
+    else this.#emit({ type: 'status', state, ...said });
   }
 
   #emit(body: EventBody): void {

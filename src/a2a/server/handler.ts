@@ -41,6 +41,8 @@ type PushName = Readonly<Record<'taskId' | 'id', string>>;
 const DEFAULT_PAGE_SIZE = 50;
 /** The events that the response to a message reads before it waits for more. */
 const FIRST_READ = 256;
+/** The longest wait of a send that returns immediately for the first event of an executor. */
+const FIRST_EVENT_MS = 10_000;
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
 interface AgentHandlerOptions extends Omit<AgentTasksOptions, 'inputModes'> {
@@ -93,7 +95,9 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const accepted = await this.#submit(params, context);
     const { historyLength = DEFAULT_HISTORY_LENGTH, returnImmediately } = params.configuration ?? {};
     const view = { historyLength, includeArtifacts: true, asked: call.extensions };
-    return returnImmediately === true ? this.#read(accepted.task, view) : this.#settled(accepted, view, call);
+    return returnImmediately === true
+      ? this.#begun(accepted, view, call)
+      : this.#settled(accepted, view, call);
   }
 
   sendMessageStream(params: SendMessageRequest, context: ServerCallContext) {
@@ -209,6 +213,18 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
           });
     if (push) this.#options.push?.accepted(accepted.task.id);
     return accepted;
+  }
+
+  /**
+   * Resolves with the task as it stands. For an executor it waits a while for the first event, as the stock server does
+   * without a limit: a message is the result in place of the task.
+   */
+  async #begun(accepted: Accepted, view: TaskView, { scope, signal }: Call): Promise<WireMessage | Task> {
+    const { task } = accepted;
+    if (!this.#options.agent.isExecutor) return this.#read(task, view);
+    const enough = AbortSignal.timeout(FIRST_EVENT_MS);
+    const reply = await this.#tasks.firstReply(accepted, AbortSignal.any([signal, enough]));
+    return reply ? toWireMessage(...reply) : this.#read(await this.#tasks.require(scope, task.id), view);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { GENERATION } from '../../core/extensions.js';
 import type { StreamResponse } from '@a2a-js/sdk';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
-import type { EventType, TaskEvent } from '../../core/task.js';
+import type { EventBody, EventType, TaskEvent, TaskState } from '../../core/task.js';
 
 /*
  * The generation of a task, by the draft of A2A 1.1 (branch dev-1.1 of 12 August 2026): a number that begins at 1 and
@@ -30,9 +30,14 @@ const SHOWN: Readonly<Record<EventType, boolean>> = {
   'run-end': true,
 };
 
+/** The step of a run by an executor begins with this. */
+export const EXECUTE = 'execute:';
+
 export class Changes {
   #generation = 1;
   #last: EventType | undefined;
+  /** Whether the run of an executor has begun, and the executor has not reported yet that it works. */
+  #hasBegun = false;
   #isAsked = false;
 
   /** The generation after the last event that was added. */
@@ -49,12 +54,19 @@ export class Changes {
   add({ seq, body }: TaskEvent): boolean {
     // The start of the run has just reported that the task is working.
     const isRepeat = this.#last === 'run-start' && body.type === 'turn-start';
-    const isShown = SHOWN[body.type] && !isRepeat;
+    const begins = isBareStatus(body, 'submitted');
+    const isShown =
+      SHOWN[body.type] && !isRepeat && !begins && !(this.#hasBegun && isBareStatus(body, 'working'));
+    this.#hasBegun = begins || (body.type === 'turn-start' && body.step.startsWith(EXECUTE));
     this.#last = body.type;
     if (isShown) this.#generation += 1;
     this.#isAsked = (this.#isAsked && !isShown) || (body.type === 'message' && seq > 1);
     return isShown;
   }
+}
+
+function isBareStatus(body: EventBody, state: TaskState): boolean {
+  return body.type === 'status' && body.state === state && !body.message && !body.metadata;
 }
 
 export function wantsGeneration(asked: ReadonlySet<string> | undefined): boolean {

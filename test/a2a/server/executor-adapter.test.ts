@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { TaskState } from '@a2a-js/sdk';
 import type { Part, TaskStatus } from '@a2a-js/sdk';
 import { AgentEvent } from '@a2a-js/sdk/server';
@@ -217,7 +217,10 @@ describe('an executor written for the stock SDK, published', () => {
     const told: string[] = [];
     let stop = (): void => {};
     const agent = agentOf(
-      () => new Promise<void>((resolve) => (stop = resolve)),
+      (bus, context) => {
+        bus.publish(update(context, TaskState.TASK_STATE_WORKING));
+        return new Promise<void>((resolve) => (stop = resolve));
+      },
       async (taskId) => {
         told.push(taskId);
         stop();
@@ -229,6 +232,16 @@ describe('an executor written for the stock SDK, published', () => {
       'TASK_STATE_CANCELED',
     );
     expect(told).toEqual([task.id]);
+  });
+
+  it('does not hold a send that returns immediately for as long as it is silent', async () => {
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    using _short = jest.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(Math.min(ms, 50)));
+    let stop = (): void => {};
+    const agent = agentOf(() => new Promise<void>((resolve) => (stop = resolve)));
+    const task = await send(agent, { ...userMessage('go'), configuration: { returnImmediately: true } });
+    expect(task.status.state).toMatch(/SUBMITTED|WORKING/);
+    stop();
   });
 
   it('gets a follow-up message with the task so far', async () => {
