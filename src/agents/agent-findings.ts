@@ -1,20 +1,13 @@
-import type { Roster } from '../core/agent.js';
-import type { ToolAssignment } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
 import { finding, type Finding, type Path } from '../core/findings.js';
 import { nearestOf } from '../core/text.js';
 import { agentNames, unknownPublished } from './agent-tree.js';
+import type { NodeAgentsOptions } from './node-agents.js';
 
 /** The settings that name agents. */
-interface AgentNaming {
-  readonly multiAgent: boolean;
-  readonly roster: Roster;
-  /** The value of `a2a.publish`. */
-  readonly publish: readonly string[] | undefined;
+interface AgentNaming extends Pick<NodeAgentsOptions, 'multiAgent' | 'roster' | 'publish' | 'assigned'> {
   /** The agents with a model of their own. */
   readonly modelNames: readonly string[];
-  /** The tools that settings give to an agent by its name. */
-  readonly assigned: readonly ToolAssignment[];
 }
 
 /** Finds wrong names of agents. A start with them fails, or leaves out agents of `remotes`. */

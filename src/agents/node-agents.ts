@@ -11,7 +11,7 @@ import { withAssignedTools } from './partition.js';
 /** The source of an agent's description: agent-cards/, the roster of the configuration, or the program itself. */
 export type AgentOrigin = 'shipped' | 'configured' | 'program';
 
-interface NodeAgents {
+export interface NodeAgents {
   /** All agents that the node runs, by name. */
   readonly agents: ReadonlyMap<string, Agent>;
   readonly subAgents: readonly Agent[];
@@ -22,7 +22,7 @@ interface NodeAgents {
 
 type OwnAgent = Agent | DefinedAgent;
 
-interface NodeAgentsOptions extends AgentTreeOptions {
+export interface NodeAgentsOptions extends AgentTreeOptions {
   /** The tools that settings give to an agent by its name. */
   readonly assigned: readonly ToolAssignment[];
 }

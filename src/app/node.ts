@@ -2,9 +2,8 @@ import type { RefreshingDirectory } from '../a2a/client/directory.js';
 import type { Access } from '../a2a/server/access.js';
 import type { NodeAddress } from '../a2a/server/node-address.js';
 import type { PublishedAgent } from '../a2a/server/operations.js';
-import type { AgentOrigin } from '../agents/node-agents.js';
+import type { NodeAgents } from '../agents/node-agents.js';
 import type { LoadedConfig } from '../config/load.js';
-import type { Agent } from '../core/agent.js';
 import type { ReadKeys } from '../core/card.js';
 import type { CreateFetch } from '../core/http.js';
 import type { Audit } from '../core/identity.js';
@@ -22,7 +21,7 @@ import type { Storage } from '../stores/storage.js';
 import type { Metrics } from '../telemetry/metrics.js';
 
 /** The parts of a running node, about in the order in which they are opened. Each function here takes what it needs. */
-interface NodeParts extends LoadedConfig {
+interface NodeParts extends LoadedConfig, NodeAgents {
   readonly logger: Logger;
   /** The values that the log hides: gets new secrets before they are used. */
   readonly hidden: Set<string>;
@@ -46,13 +45,7 @@ interface NodeParts extends LoadedConfig {
   /** The models of `agent.models`, by the names of the agents. */
   readonly models: ReadonlyMap<string, ModelProvider>;
   readonly peers: RefreshingDirectory;
-  /** All agents that this node runs, by name. */
-  readonly agents: ReadonlyMap<string, Agent>;
-  readonly subAgents: readonly Agent[];
-  readonly agentOrigins: ReadonlyMap<string, AgentOrigin>;
-  /** The name of the agent at the root of the host. */
-  readonly root: string;
-  /** All tools of these agents, except those of a source. */
+  /** All tools of the agents, except those of a source. */
   readonly tools: readonly Tool[];
   readonly journal: RunningJournal;
   /** Read each time a card is made: the ports are known only once the listeners listen. */

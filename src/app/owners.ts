@@ -1,4 +1,3 @@
-import type { RefreshingDirectory } from '../a2a/client/directory.js';
 import { cardJson } from '../a2a/server/card.js';
 import { signCard } from '../a2a/server/signing.js';
 import { exportTask } from '../a2a/server/task-reading.js';
@@ -37,7 +36,7 @@ interface MountParts
   readonly capabilities: OpenCapabilities;
   /** Whether push notifications are sent. */
   readonly hasPush: boolean;
-  readonly registry: PeerRegistry<ReturnType<RefreshingDirectory['states']>[number]>;
+  readonly registry: PeerRegistry;
 }
 
 /** All operations on the data of owners, by name: those of the server, and those of its capabilities. */

@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { lintCard, type CardFinding } from '../a2a/client/card-lint.js';
+import { lintCard } from '../a2a/client/card-lint.js';
 import { cardHash, verifyCard } from '../a2a/client/card.js';
 import { AGENT_NAME } from '../core/agent.js';
 import { KEYS_PATH, serverUrl } from '../core/card.js';
 import { LangoError, codeOf, errorText, isLangoError } from '../core/errors.js';
 import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
 import { silentLogger } from '../core/logger.js';
+import type { CardFinding } from '../core/node-status.js';
 import { counted } from '../core/text.js';
 import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 import { connect, type Call, type Connection, type ConnectionFlags } from './connection.js';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createApp, createModel, type AppAddress } from '../app.js';
 import { groupsOf, withGroups } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
+import { choicesIn } from '../config/models.js';
 import { newId } from '../core/ids.js';
 import { silentLogger, type Logger, type LogFields } from '../core/logger.js';
 import { textPart } from '../core/message.js';
@@ -128,17 +129,12 @@ function describeModel({ model }: AppAddress, { config }: LoadedConfig): CheckRe
 
 /** Asks each model of the configuration directly, without its fallbacks. */
 async function askModels(loaded: LoadedConfig): Promise<readonly CheckResult[]> {
-  const { model, agent } = loaded.config;
-  const choices = [
-    ['model', model] as const,
-    ...model.fallbacks.map((choice, index) => [`model.fallbacks[${index}]`, choice] as const),
-    ...Object.entries(agent.models).map(([name, choice]) => [`agent.models.${name}`, choice] as const),
-  ];
   const context = { ...loaded, logger: silentLogger };
-  const own = choices.map(
-    ([check, choice]) => [check, createModel({ ...choice, fallbacks: [] }, context)] as const,
+  return Promise.all(
+    choicesIn(loaded.config).map(async ([check, choice]) =>
+      askModel(check, await createModel({ ...choice, fallbacks: [] }, context)),
+    ),
   );
-  return Promise.all(own.map(async ([check, model]) => askModel(check, await model)));
 }
 
 async function askModel(check: string, model: ModelProvider): Promise<CheckResult> {

@@ -1,5 +1,4 @@
-import type { Config } from '../config/config.js';
-import type { ModelChoice } from '../config/models.js';
+import { choicesIn, type ModelChoice } from '../config/models.js';
 import { nameAtVendor, type ModelPrice } from '../core/model.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report } from '../terminal/terminal.js';
@@ -46,14 +45,6 @@ export async function models(call: Call<ModelsFlags>): Promise<Report> {
       ),
     ),
   };
-}
-
-function choicesIn({ model, agent }: Pick<Config, 'model' | 'agent'>) {
-  return [
-    ['model', model] as const,
-    ...model.fallbacks.map((choice, index) => [`model.fallbacks[${index}]`, choice] as const),
-    ...Object.entries(agent.models).map(([name, choice]) => [`agent.models.${name}`, choice] as const),
-  ];
 }
 
 const idOf = ({ provider, name }: ModelChoice): string =>

@@ -85,6 +85,20 @@ export function agentModelsOf({ models }: Settings['agent'], main: MainModel): R
   );
 }
 
+/** All models of a configuration, by the keys that name them. */
+export function choicesIn({ model, agent }: Models): readonly (readonly [key: string, ModelChoice])[] {
+  return [
+    ['model', model],
+    ...model.fallbacks.map((choice, index) => [`model.fallbacks[${index}]`, choice] as const),
+    ...Object.entries(agent.models).map(([name, choice]) => [`agent.models.${name}`, choice] as const),
+  ];
+}
+
+interface Models {
+  readonly model: ModelChoice;
+  readonly agent: { readonly models: Readonly<Record<string, ModelChoice>> };
+}
+
 /** The keys of `model.apiKey`, `model.apiKeys` and the other models, by the `key` of the choices. */
 export function modelKeysOf(settings: Settings, { provider }: ModelChoice): ReadonlyMap<string, string> {
   const { apiKey, apiKeys } = settings.model;

@@ -1,15 +1,16 @@
 import { LangoError, errorText } from '../core/errors.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
+import type { AgentState } from '../core/node-status.js';
 import { AddedAgents, type AddedAgent } from './added-agents.js';
 import type { ReadConfig, Reload } from './reload.js';
 
-interface RegistryOptions<State> {
+interface RegistryOptions {
   readonly home: string;
   /** The agents that were added before the start. */
   readonly added?: readonly AddedAgent[] | undefined;
   /** The directory that reloads replace the agents of. */
-  readonly peers: { states(): readonly State[]; refresh(): Promise<void> };
+  readonly peers: { states(): readonly AgentState[]; refresh(): Promise<void> };
   readonly logger: Logger;
   /** Undefined when a program gave the settings: there is no configuration to add to. */
   readonly read?: ReadConfig;
@@ -17,14 +18,14 @@ interface RegistryOptions<State> {
 }
 
 /** The remote agents that operators add to the running node and remove. Replicas with the same data folder have one list. */
-export class PeerRegistry<State extends { readonly name: string }> {
-  readonly #options: RegistryOptions<State>;
+export class PeerRegistry {
+  readonly #options: RegistryOptions;
   readonly #kept: AddedAgents;
   readonly #mutex = new KeyedMutex();
   /** The list that was last applied, as JSON. */
   #applied: string;
 
-  constructor(options: RegistryOptions<State>) {
+  constructor(options: RegistryOptions) {
     this.#options = options;
     this.#kept = new AddedAgents(options.home);
     this.#applied = JSON.stringify(options.added ?? []);
@@ -39,7 +40,7 @@ export class PeerRegistry<State extends { readonly name: string }> {
   }
 
   /** Resolves with the state of the agent once its card was asked for. Rejects with `conflict` or `invalid-input`. */
-  add(agent: AddedAgent): Promise<State> {
+  add(agent: AddedAgent): Promise<AgentState> {
     return this.#mutex.run('', async () => {
       const { name } = agent;
       const { peers } = this.#options;

@@ -1,5 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import type { OperationHandlers, OperationTable, OwnerContext, Returned } from '../core/operation.js';
+import type { AgentState } from '../core/node-status.js';
 import { scopeKey, type Scope } from '../core/task.js';
 import type { OwnedBill } from './bill.js';
 import type { AllOwnedData } from './data.js';
@@ -50,7 +51,6 @@ export function serverHandlers(parts: OwnerParts): Handlers {
 }
 
 type AddedAgent = Parameters<Handlers['addAgent']>[0];
-type AgentState = Awaited<ReturnType<Handlers['addAgent']>>['agent'];
 
 interface OperatorParts {
   readonly isOperator: (caller: OwnerContext) => boolean;

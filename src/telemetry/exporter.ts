@@ -2,12 +2,13 @@ import type { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto
 import { errorText, LangoError, loadPackage } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Logger } from '../core/logger.js';
+import type { Span } from '../core/node-status.js';
 import type { TaskRecord } from '../core/task.js';
 import { backoffMs, pause, waitAtMost } from '../core/time.js';
 import { traceIdOfTask } from '../core/trace.js';
 import type { TaskStore } from '../stores/tasks.js';
 import type { DueTrace, TraceStore } from '../stores/traces.js';
-import { endedSpans, type Span } from './spans.js';
+import { endedSpans } from './spans.js';
 
 export interface TraceExporterOptions {
   readonly url: string;

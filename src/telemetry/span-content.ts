@@ -1,10 +1,8 @@
 import { textOf } from '../core/message.js';
 import type { AnswerBlock } from '../core/model.js';
+import type { Attributes } from '../core/node-status.js';
 import type { EventBody } from '../core/task.js';
 import { shorten } from '../core/text.js';
-
-export type Attribute = string | number | readonly string[];
-export type Attributes = Readonly<Record<string, Attribute>>;
 
 const TEXT_CHARACTERS = 16_384;
 

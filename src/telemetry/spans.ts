@@ -1,34 +1,11 @@
 import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import { nameAtVendor, type Usage } from '../core/model.js';
+import type { Attribute, Attributes, Span, TaskTrace } from '../core/node-status.js';
 import { isInterrupted, isTerminal, type EventBody, type Scope, type TaskEvent } from '../core/task.js';
 import type { TaskRecord } from '../core/task.js';
 import { spanIdOf, traceIdOfTask } from '../core/trace.js';
-import { contentOf, type Attribute, type Attributes } from './span-content.js';
-
-/**
- * A unit of work, read from the journal. Names and attributes follow OpenTelemetry's semantic conventions for GenAI,
- * version 1.41.0; attributes of Lango itself begin with `lango.`. Contains texts of people and models only on request.
- */
-export interface Span {
-  /** Derived from the ids of the task and the step, so that each reading gives the same id. */
-  readonly id: string;
-  /** Absent for the root of a `TaskTrace`, and for a task whose request named no trace. */
-  readonly parent?: string;
-  readonly kind: 'server' | 'client' | 'internal';
-  readonly name: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-  /** Absent until the work ends. */
-  readonly endedAt?: number;
-  readonly attributes: Attributes;
-}
-
-export interface TaskTrace {
-  readonly traceId: string;
-  readonly spans: readonly Span[]; // Each span comes after its parent.
-  readonly isCut: boolean; // Whether spans are left out, because there are too many.
-}
+import { contentOf } from './span-content.js';
 
 type Tasks = Pick<Journal, 'get' | 'read'>;
 

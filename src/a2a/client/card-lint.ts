@@ -1,15 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import type { CardFinding } from '../../core/node-status.js';
 import { objectOf, objects } from '../translate/unchecked.js';
 import { WARNING, cardSchema, show, shortened, templateSchema } from './card-schema.js';
-
-export interface CardFinding {
-  /** `error`: the card violates the A2A specification. `warning`: it helps a foreign orchestrator little. */
-  readonly severity: 'error' | 'warning';
-  /** The place in the card, as in `skills[0].tags`; empty for the card as a whole. The subject of `text`. */
-  readonly path: string;
-  /** One sentence: the fault, why it matters, and what to write instead. */
-  readonly text: string;
-}
 
 interface LintOptions {
   /** Whether the card is a file of agent-cards/. The server adds its version, interfaces and capabilities. */

@@ -2,28 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AgentProfile, Peer, PeerDirectory, Skill } from '../../core/agent.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
+import type { AgentState } from '../../core/node-status.js';
 import { pause, waitAtMost } from '../../core/time.js';
 import { Breaker } from './breaker.js';
 import type { CardSource, LoadOptions, LoadedAgent, RemoteSource, SkipReason } from './load.js';
 import { labelOf, loadAgent, skipReason, nameTaken } from './load.js';
-
-/** One line of `lango agents`. */
-interface AgentState {
-  readonly name: string;
-  readonly kind: CardSource['kind'];
-  readonly url?: string;
-  /**
-   * `ready`: used. `degraded`: used, but its last check or call failed. `open`: gets no new work until it responds, since
-   * its calls failed. `held`: not used, since its card is not the one that was accepted. `skipped`: cannot be used.
-   */
-  readonly state: 'ready' | 'degraded' | 'open' | 'held' | 'skipped';
-  /** The time of the last change of state (ISO 8601). */
-  readonly since: string;
-  readonly reason?: string;
-  readonly hint?: string;
-  readonly description?: string;
-  readonly skills: readonly Skill[];
-}
 
 interface DirectoryOptions extends LoadOptions {
   readonly logger: Logger;

@@ -1,5 +1,6 @@
+import type { AgentState } from '../../core/node-status.js';
 import { newId, owner } from './api.js';
-import { agentsOf, loadNode, node, readCard, type Peer } from './node.js';
+import { agentsOf, loadNode, node, readCard } from './node.js';
 import { Ago, Form, link, Note, TwoClicks, useAction, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
@@ -92,7 +93,11 @@ function OwnAgent({ name, isRoot }: { readonly name: string; readonly isRoot: bo
   );
 }
 
-function RemoteAgent({ peer, root, onChange }: Readonly<{ peer: Peer; root: string; onChange: () => void }>) {
+function RemoteAgent({
+  peer,
+  root,
+  onChange,
+}: Readonly<{ peer: AgentState; root: string; onChange: () => void }>) {
   const { name, state, url, since, reason, hint, description } = peer;
   const { note, act } = useAction();
   const remove = () => act(() => owner(`agents/${encodeURIComponent(name)}`, 'DELETE').then(onChange));

@@ -1,22 +1,12 @@
 import { signal } from '@preact/signals';
+import type { AgentState, CardFinding } from '../../core/node-status.js';
 import { owner } from './api.js';
 
-export interface Peer {
-  readonly name: string;
-  readonly kind: 'local' | 'remote';
-  readonly state: string;
-  readonly url?: string;
-  readonly since?: string;
-  readonly reason?: string;
-  readonly hint?: string;
-  readonly description?: string;
-  readonly skills: readonly { readonly name: string }[];
-}
 export interface NodeStatus {
   readonly root: string;
   readonly model: string;
   readonly published: readonly string[];
-  readonly peers: readonly Peer[];
+  readonly peers: readonly AgentState[];
   readonly findings?: readonly { readonly subject: string; readonly text: string; readonly hint?: string }[];
 }
 
@@ -31,10 +21,9 @@ export interface Card {
 
 /** The card of an agent, with the findings about it, as `lango card --check` reports them. */
 export const readCard = (agent: string) =>
-  owner<{
-    readonly card: Card;
-    readonly findings: readonly { readonly severity: string; readonly path: string; readonly text: string }[];
-  }>(`agents/${encodeURIComponent(agent)}/card`);
+  owner<{ readonly card: Card; readonly findings: readonly CardFinding[] }>(
+    `agents/${encodeURIComponent(agent)}/card`,
+  );
 
 /** The status of the server, once it has come. */
 export const node = signal<NodeStatus | undefined>(undefined);

@@ -1,21 +1,9 @@
+import type { Span, TaskTrace } from '../../core/node-status.js';
 import { owner } from './api.js';
 import { agentsOf, node, readCard } from './node.js';
 import { visible } from './parts.js';
 import { duration, link, money, Note, number, Table, useLoaded } from './page.js';
 import { hasEnded, stateWords, usageIn, type Task } from './wire.js';
-
-/** As `lango tasks trace --json` prints it. */
-interface Span {
-  readonly id: string;
-  readonly parent?: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly startedAt: number;
-  readonly endedAt?: number;
-  readonly attributes: Readonly<Record<string, unknown>>;
-}
-
-type Trace = Readonly<{ spans: readonly Span[]; isCut: boolean }>;
 
 /** The spans below each span, as they were at a time. */
 type Below = ReadonlyMap<string | undefined, readonly Span[]>;
@@ -27,7 +15,7 @@ const TOOLS_SHOWN = 20;
 export function Tree({ task, at }: Readonly<{ task: Task; at: number | undefined }>) {
   const isOver = hasEnded(task.status.state);
   const { value, fault } = useLoaded(
-    () => owner<Trace>(`tasks/${encodeURIComponent(task.id)}/trace`),
+    () => owner<TaskTrace>(`tasks/${encodeURIComponent(task.id)}/trace`),
     [task.id, isOver],
     isOver ? undefined : REFRESH_MS,
   );

@@ -127,10 +127,9 @@ async function migrateCapability(client: PoolClient, { name, postgres, isForeign
 
 function assertKnown(version: number): void {
   if (version <= MIGRATIONS.length) return;
-  const { length } = MIGRATIONS;
   const text = Number.isNaN(version)
     ? 'The tables of this database belong to another program.'
-    : `The database was made by a newer version of Lango: schema ${version} > ${length}.`;
+    : `The database was made by a newer version of Lango: schema ${version} > ${MIGRATIONS.length}.`;
   throw new LangoError('storage', text, {
     hint: 'Start that version or a later one, or name another database in storage.url.',
   });
