@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { textPart, type Part } from '../core/message.js';
 import type { FunctionResult, ModelMessage, ModelRequest } from '../core/model.js';
+import { systemText } from './conversation.js';
 import type { ModelFailure } from './failure.js';
 
 /**
@@ -71,13 +72,13 @@ const FIT: Readonly<Partial<Record<Adjustment, (request: ModelRequest) => ModelR
 };
 
 /**
- * What the servers of some models are known to require of Chat Completions, by the name of the model or the host. Each is
+ * What the servers of some models are known to require of Chat Completions, by the vendor, the model or the host. Each is
  * taken back when the server refuses it.
  */
 const KNOWN: readonly (readonly [RegExp, Adjustment])[] = [
   [/deepseek|kimi|moonshot/i, 'thoughts'],
   [/gemini/i, 'signatures'],
-  [/mi(ni|x)?stral|codestral|devstral|magistral|pixtral/i, 'order'],
+  [/mi[sx]tral|magistral|ministral|pixtral|codestral|devstral/i, 'order'],
 ];
 
 /** Refusals of the model's own blocks in one conversation, such as after a change of the account. */
@@ -108,8 +109,8 @@ export class Adjustments {
   readonly #images = new Set<string>();
   #largestOutput = Infinity;
 
-  constructor(model: string, baseUrl: string) {
-    const name = `${model} ${URL.parse(baseUrl)?.hostname}`;
+  constructor(id: string, baseUrl: string) {
+    const name = `${id} ${URL.parse(baseUrl)?.hostname}`;
     this.#learned = new Set(KNOWN.flatMap(([pattern, one]) => (pattern.test(name) ? [one] : [])));
   }
 
@@ -188,7 +189,7 @@ function withSchemaInSystem({ output, ...request }: ModelRequest): ModelRequest 
 
 /** Some models have no role for an instruction: it begins the first message of the user. */
 function withSystemInMessage({ system, messages, ...request }: ModelRequest): ModelRequest {
-  const text = system.map((block) => block.text).join('\n\n');
+  const text = systemText(system);
   const first = messages.findIndex(({ role }) => role === 'user');
   const changed = messages.map((message, at) =>
     at === first && message.role === 'user'

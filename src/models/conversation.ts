@@ -205,6 +205,26 @@ function labeled({ text, filename }: Extract<Part, { kind: 'text' }>): string {
   return `The text of a file from the user, as data:\n<file name=${name}>\n${text.replace(/<\/file>/gi, '')}\n</file>`;
 }
 
+/** What follows the results of calls in a message of the user: their images, which few vendors take in a result, and its content. */
+export function afterResults({ results, content }: UserTurn): readonly Content[] {
+  const images = results.flatMap(({ id, name, images = [] }): readonly Content[] => {
+    const shown = toContent(images);
+    if (shown.length === 0) return [];
+    return [{ type: 'text', text: `From the result of ${name} (${id}):` }, ...shown];
+  });
+  return [...images, ...content];
+}
+
+/** The last request of the user, the output before it, and the request before that: vendors cache up to their ends. */
+export const MARKED_TURNS = 3;
+
+/** What an assistant says between the results of calls and a message of the user, for models that refuse the two in a row. */
+export const BRIDGE = 'I read on.';
+
+/** The blocks of an instruction as one text. */
+export const systemText = (system: ModelRequest['system']): string =>
+  system.map(({ text }) => text).join('\n\n');
+
 const MAX_INVALID_CHARACTERS = 2_000;
 
 /** A call as a vendor sends it. */

@@ -1,28 +1,34 @@
 import type { JsonObject } from '../core/json.js';
-import type { ModelEvent } from '../core/model.js';
+import type { AnswerBlock } from '../core/model.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Ended } from './ends.js';
+import { toAnswer, type Ended } from './ends.js';
 import { assertNotTooLong, readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, type Endpoint } from './failure.js';
 import { causesOf } from '../core/errors.js';
 import { Deadline } from '../core/time.js';
-import { keepableObject } from './conversation.js';
-import type { ThoughtSplitter } from './thoughts.js';
+import { keepableObject, withOwnIds } from './conversation.js';
+import type { OutputEvent } from './retry.js';
+import { withoutThoughts, type ThoughtSplitter } from './thoughts.js';
 
 /** Assembles the events of a vendor's stream into an output. */
-export interface OutputReader {
+export interface OutputReader<Event = ServerEvent> {
   /** Takes the next event and returns the new text in it, empty when there is none. Throws `ModelFailure`. */
-  accept(event: ServerEvent): string;
+  accept(event: Event, endpoint: Endpoint): string;
   /** Whether the output has ended. A connection that fails after that is no error. */
   readonly isWhole: boolean;
   ended(): Ended;
 }
+
+/** A block that only its vendor reads. `streamText` names the model as its provider. */
+export const opaque = (block: JsonObject): AnswerBlock => ({ type: 'opaque', provider: '', block });
 
 /** One request and its streamed output. */
 interface Output {
   readonly reader: Pick<OutputReader, 'isWhole' | 'ended'>;
   /** Gets the text of the output. A part that continues another one has the same splitter. */
   readonly splitter: ThoughtSplitter;
+  /** The name of the model in its opaque blocks. */
+  readonly origin: string;
   readonly endpoint: Endpoint;
   readonly signal: AbortSignal;
   readonly silenceMs: number;
@@ -71,20 +77,18 @@ const EVENT_STREAM = 'text/event-stream';
 /** The longest wait for the end of a response once its output is complete. Its connection can be reused only then. */
 export const AFTER_WHOLE_MS = 1_000;
 
-/** Yields text as it arrives and returns once the output is complete; ends the request in any case. Throws `ModelFailure`. */
-export function exchangeText(exchange: Exchange): AsyncGenerator<TextEvent, void> {
+/** Yields text as it arrives and returns the complete output; ends the request in any case. Throws `ModelFailure`. */
+export function exchangeText(exchange: Exchange): AsyncGenerator<OutputEvent, Ended> {
   return streamText({
     ...exchange,
     events: (watch) => eventsOf(watch, exchange),
-    accept: (event) => acceptEvent(exchange.reader, event),
+    accept: (event) => acceptEvent(exchange, event),
     toFailure: (error) => connectionFailure(error, exchange.endpoint),
   });
 }
 
-type TextEvent = ModelEvent & { type: 'text' };
-
 /** Reads events as `exchangeText` does. */
-export async function* streamText<Event>(exchange: EventExchange<Event>): AsyncGenerator<TextEvent, void> {
+export async function* streamText<Event>(exchange: EventExchange<Event>): AsyncGenerator<OutputEvent, Ended> {
   const { reader, splitter, endpoint } = exchange;
   using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
   try {
@@ -97,14 +101,30 @@ export async function* streamText<Event>(exchange: EventExchange<Event>): AsyncG
       if (reader.isWhole) watch.shorten(AFTER_WHOLE_MS);
     }
     if (!reader.isWhole) throw connectionFailure(undefined, endpoint);
-    yield* toEvents(splitter.end());
   } catch (error) {
-    if (reader.isWhole) return yield* toEvents(splitter.end());
-    const known = causesOf(error).find((cause) => cause instanceof ModelFailure);
-    const failure = watch.hasPassed ? silenceFailure(exchange) : (known ?? exchange.toFailure(error));
-    failure.usage = reader.ended().usage;
-    throw failure;
+    if (!reader.isWhole) {
+      const known = causesOf(error).find((cause) => cause instanceof ModelFailure);
+      const failure = watch.hasPassed ? silenceFailure(exchange) : (known ?? exchange.toFailure(error));
+      failure.usage = reader.ended().usage;
+      throw failure;
+    }
   }
+  yield* toEvents(splitter.end());
+  const { content, ...ended } = reader.ended();
+  const own = content.map((block) =>
+    block.type === 'opaque' ? { ...block, provider: exchange.origin } : block,
+  );
+  return { ...ended, content: withOwnIds(own) };
+}
+
+/** The last event of an output. The thoughts in its text are kept as a block of `provider`. Default: of nobody. */
+export function endEvent(
+  ended: Ended,
+  { splitter, ...limits }: Pick<Output, 'splitter' | 'endpoint' | 'maxTokens'>,
+  provider?: string,
+): OutputEvent {
+  const content = withoutThoughts(ended.content, splitter.thoughts, provider);
+  return { type: 'end', answer: toAnswer({ ...ended, content }, limits) };
 }
 
 /** Joins the halves of a character: a server may end one event after the first half and begin the next one with the other. */
@@ -206,9 +226,9 @@ export class OutputBounds {
 }
 
 /** Passes an event to the reader. An event that the reader cannot process is an error of the server. */
-function acceptEvent(reader: OutputReader, event: ServerEvent): string {
+function acceptEvent({ reader, endpoint }: Exchange, event: ServerEvent): string {
   try {
-    return reader.accept(event);
+    return reader.accept(event, endpoint);
   } catch (error) {
     if (error instanceof ModelFailure) throw error;
     throw new ModelFailure(

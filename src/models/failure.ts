@@ -1,7 +1,7 @@
 import { causesOf, codeOf, isLangoError } from '../core/errors.js';
-import { isJsonObject, type JsonObject } from '../core/json.js';
+import { isJsonObject, parseJson, type JsonObject } from '../core/json.js';
 import type { ModelErrorCode, RefusalReason, Usage } from '../core/model.js';
-import { againAt } from '../core/retry.js';
+import { againAt, retryAfterMs } from '../core/retry.js';
 import { meaningsOf, objectIn, textIn } from './loose.js';
 import { windowIn } from './named-window.js';
 import { reasonIn } from './reason.js';
@@ -145,6 +145,28 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
     windowTokens: kind === 'length' ? windowIn(error.body) : undefined,
     ...(REFUSALS.has(kind) && { refused: { param: textIn(innerError(error.body).param), said } }),
   });
+}
+
+/** The failure for a response that is no success, with its whole text. Its header says more than `shouldRetry`. */
+export function responseFailure(
+  { status, headers, shouldRetry }: Pick<Response, 'status' | 'headers'> & Pick<VendorError, 'shouldRetry'>,
+  text: string,
+  endpoint: Endpoint,
+): ModelFailure {
+  const advice = headers.get('x-should-retry');
+  const error = {
+    status,
+    body: parseJson(text) ?? text,
+    shouldRetry: advice ? advice === 'true' : shouldRetry,
+    retryAfterMs: retryAfterMs(headers) ?? googleWaitIn(text),
+  };
+  return vendorFailure(error, endpoint);
+}
+
+/** Google names the wait in the body: `"retryDelay": "34.07s"`. */
+function googleWaitIn(body: string): number | undefined {
+  const seconds = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1_000;
 }
 
 /** The kinds of which a change of the request may help. */

@@ -3,11 +3,10 @@ import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { textPart } from '../core/message.js';
 import type { ModelProvider, ModelRequest } from '../core/model.js';
-import { defined, parseJson } from '../core/json.js';
-import { retryAfterMs } from '../core/retry.js';
+import { defined } from '../core/json.js';
 import { LONGEST_TIMER_MS } from '../core/time.js';
 import { Adjustments, withoutOwnBlocks } from './adjustments.js';
-import { vendorFailure, type Endpoint } from './failure.js';
+import { responseFailure, type Endpoint } from './failure.js';
 import { streamCall, type OutputEvent } from './retry.js';
 
 /** Settings of the model's thinking and sampling. An omitted setting has the model's own default. */
@@ -82,11 +81,7 @@ function refusingFetch(send: typeof fetch, endpoint: Endpoint): typeof fetch {
   return async (...request) => {
     const response = await send(...request);
     if (response.ok) return response;
-    const { status, headers } = response;
-    const text = await response.text();
-    const advice = headers.get('x-should-retry');
-    const error = { status, body: parseJson(text) ?? text, retryAfterMs: retryAfterMs(headers) };
-    throw vendorFailure({ ...error, ...(advice && { shouldRetry: advice === 'true' }) }, endpoint);
+    throw responseFailure(response, await response.text(), endpoint);
   };
 }
 
@@ -143,7 +138,7 @@ export function createVendorProvider<Client>(
   const id = `${name}/${model}`;
   const endpoint = openEndpoint({ ...address, model, apiKey });
   let client: Promise<Client> | undefined;
-  const adjusted = new Adjustments(model, endpoint.baseUrl);
+  const adjusted = new Adjustments(id, endpoint.baseUrl);
   const context: VendorContext<Client> = {
     ...{ endpoint, tuning, adjusted },
     origin: originOf(id, { api, ownUrl, baseUrl: endpoint.baseUrl }),

@@ -8,13 +8,13 @@ const endpoint = { place: 'x', model: 'm', baseUrl: 'http://x', apiKey: undefine
 const ODD = [5, true, [], {}, [null], { a: 1 }];
 
 function fed<Reader extends OutputReader>(reader: Reader, ...events: readonly object[]): Reader {
-  for (const event of events) reader.accept({ name: '', data: JSON.stringify(event) });
+  for (const event of events) reader.accept({ name: '', data: JSON.stringify(event) }, endpoint);
   return reader;
 }
 
-const anthropic = (): AnthropicOutputReader => new AnthropicOutputReader('anthropic/m', endpoint);
-const chat = (): OpenaiOutputReader => new OpenaiOutputReader('openai/m', endpoint);
-const responses = (): ResponsesReader => new ResponsesReader('openai/m', endpoint);
+const anthropic = (): AnthropicOutputReader => new AnthropicOutputReader();
+const chat = (): OpenaiOutputReader => new OpenaiOutputReader();
+const responses = (): ResponsesReader => new ResponsesReader();
 
 const chatCall = (index: number, given: object, id: unknown = `c${index}`): object => ({
   choices: [{ delta: { tool_calls: [{ index, id, function: given }] } }],

@@ -120,7 +120,7 @@ export const REQUEST_RULES: readonly Ablation[] = [
   },
   {
     rule: 'The reason is read from the raw response.',
-    file: 'src/models/vendor.ts',
+    file: 'src/models/failure.ts',
     find: 'body: parseJson(text) ?? text,',
     replace: "body: Reflect.get(Object(parseJson(text)), 'error') as unknown,",
     red: ['reason-list-Chat Completions', 'reason-detail-Responses', 'reason-message-Messages'],

@@ -3,11 +3,11 @@ import type { APICallError } from '@ai-sdk/provider';
 import { causesOf as causes, codeOf, isLangoError } from '../../core/errors.js';
 import { isJsonObject, parseJson } from '../../core/json.js';
 import type { ModelErrorCode, RefusalReason } from '../../core/model.js';
-import { retryAfterMs } from '../../core/retry.js';
 import {
   connectionFailure,
   inStreamFailure,
   ModelFailure,
+  responseFailure,
   vendorFailure,
   type Endpoint,
 } from '../failure.js';
@@ -60,23 +60,14 @@ function callFailure(error: Error & ApiError, endpoint: Endpoint): ModelFailure 
     if (error.cause !== undefined) return toModelFailure(error.cause, endpoint);
     return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read.`);
   }
-  const headers = new Headers(responseHeaders);
-  const advice = headers.get('x-should-retry');
   // Says more than the status only where the package knows its vendor better.
-  const own = isRetryable === isUsuallyRetried(status) ? undefined : isRetryable;
-  const body = parseJson(responseBody) ?? responseBody;
-  const shouldRetry = advice ? advice === 'true' : own;
-  const wait = retryAfterMs(headers) ?? askedInBody(responseBody);
-  return vendorFailure({ status, body, shouldRetry, retryAfterMs: wait }, endpoint);
-}
-
-const isUsuallyRetried = (status: number): boolean =>
-  status === 408 || status === 409 || status === 429 || status >= 500;
-
-/** Google names the wait in the body: `"retryDelay": "34.07s"`. */
-function askedInBody(body: string): number | undefined {
-  const seconds = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1];
-  return seconds === undefined ? undefined : Number(seconds) * 1_000;
+  const isUsual = isRetryable === (status === 408 || status === 409 || status === 429 || status >= 500);
+  const response = {
+    status,
+    headers: new Headers(responseHeaders),
+    shouldRetry: isUsual ? undefined : isRetryable,
+  };
+  return responseFailure(response, responseBody, endpoint);
 }
 
 /** The members of events that hold a part of an answer. */

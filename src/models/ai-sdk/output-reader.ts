@@ -1,9 +1,9 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import { NO_USAGE, type AnswerBlock, type Usage } from '../../core/model.js';
-import { keepableObject, toFunctionCall, withOwnIds } from '../conversation.js';
+import { keepableObject, toFunctionCall } from '../conversation.js';
 import type { Ended } from '../ends.js';
-import { OutputBounds } from '../exchange.js';
+import { opaque, OutputBounds } from '../exchange.js';
 import { countIn, objectIn, textIn } from '../loose.js';
 import { isForeignEvent } from './failure.js';
 import { OPTIONS, PART } from './request.js';
@@ -20,16 +20,11 @@ interface Draft {
 
 /** Assembles the parts of one stream of a model of the AI SDK into an output. */
 export class AiSdkOutputReader {
-  readonly #origin: string;
   readonly #bounds = new OutputBounds();
   readonly #drafts: Draft[] = [];
   readonly #open = new Map<string, Draft>();
   #usage: Usage = NO_USAGE;
   #reason: string | undefined;
-
-  constructor(origin: string) {
-    this.#origin = origin;
-  }
 
   /** Whether the output has ended. */
   get isWhole(): boolean {
@@ -85,7 +80,7 @@ export class AiSdkOutputReader {
     return {
       reason: this.#reason ?? '',
       isAccountedFor: this.#reason === '',
-      content: withOwnIds(this.#drafts.flatMap((draft) => this.#finished(draft))),
+      content: this.#drafts.flatMap(finished),
       usage: this.#usage,
     };
   }
@@ -111,23 +106,18 @@ export class AiSdkOutputReader {
     draft.options = merged(draft.options, plain(given.providerMetadata ?? {}));
     return added;
   }
+}
 
-  #finished({ part, options }: Draft): readonly AnswerBlock[] {
-    const hasOptions = Object.keys(options).length > 0;
-    // A blank text is a whole part, since blank texts are left out of requests, and its options would go with it.
-    const isBlock = part.type === 'function-call' || (part.type === 'text' && part.text?.trim() !== '');
-    if (isBlock) {
-      const block = part as AnswerBlock;
-      return hasOptions ? [this.#opaque({ type: OPTIONS, providerOptions: options }), block] : [block];
-    }
-    if (part.text === '' && !hasOptions) return [];
-    const whole = plain({ ...part, ...(hasOptions && { providerOptions: options }) });
-    return [this.#opaque({ type: PART, part: whole })];
+function finished({ part, options }: Draft): readonly AnswerBlock[] {
+  const hasOptions = Object.keys(options).length > 0;
+  // A blank text is a whole part, since blank texts are left out of requests, and its options would go with it.
+  const isBlock = part.type === 'function-call' || (part.type === 'text' && part.text?.trim() !== '');
+  if (isBlock) {
+    const block = part as AnswerBlock;
+    return hasOptions ? [opaque({ type: OPTIONS, providerOptions: options }), block] : [block];
   }
-
-  #opaque(block: JsonObject): AnswerBlock {
-    return { type: 'opaque', provider: this.#origin, block };
-  }
+  if (part.text === '' && !hasOptions) return [];
+  return [opaque({ type: PART, part: plain({ ...part, ...(hasOptions && { providerOptions: options }) }) })];
 }
 
 /** The object as the journal keeps it. */

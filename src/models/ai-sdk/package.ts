@@ -29,16 +29,13 @@ const DEFAULT_OPTIONS: Readonly<Record<string, JsonObject>> = {
 export function findPackage(name: string, folders: readonly string[]): string {
   for (const folder of folders) {
     const require = createRequire(join(folder, 'package.json'));
+    const places = (require.resolve.paths(name) ?? []).map((place) => join(place, packageOf(name)));
+    const home = places.find((place) => existsSync(join(place, 'package.json')));
+    if (home === undefined) continue;
     try {
-      return require.resolve(name);
+      return importedFile(name, home) ?? require.resolve(name);
     } catch (error) {
-      const modules = (require.resolve.paths(name) ?? []).map((place) => join(place, packageOf(name)));
-      const home = modules.find((place) => existsSync(join(place, 'package.json')));
-      if (home === undefined) continue;
-      // `require` finds no package that can only be imported.
-      const file = importedFile(name, home);
-      if (file === undefined) throw unusable(name, errorText(error), error);
-      return file;
+      throw unusable(name, errorText(error), error);
     }
   }
   const text = `The package ${name} of a model is not installed.`;
@@ -47,7 +44,7 @@ export function findPackage(name: string, folders: readonly string[]): string {
   });
 }
 
-/** The file that an import of the package would load, by the `exports` in its package.json. */
+/** The file that an import of the package would load, by the `exports` in its package.json: `require` finds another, or none. */
 function importedFile(name: string, home: string): string | undefined {
   const { exports } = parseObject(readFileSync(join(home, 'package.json'), 'utf8')) ?? {};
   const entry = `.${name.slice(packageOf(name).length)}`;
@@ -63,19 +60,11 @@ function targetOf(target: Json | undefined): string | undefined {
 }
 
 /** The package of an entry: "@ai-sdk/google-vertex" of "@ai-sdk/google-vertex/anthropic". */
-const packageOf = (name: string): string =>
-  name
-    .split('/')
-    .slice(0, name.startsWith('@') ? 2 : 1)
-    .join('/');
+const packageOf = (name: string): string => /^(@[^/]*\/)?[^/]*/.exec(name)![0];
 
 /** The vendor in ids of models: "google" for "@ai-sdk/google", "openrouter" for "@openrouter/ai-sdk-provider". */
-export function vendorOf(name: string): string {
-  const [scope, rest = ''] = name.startsWith('@')
-    ? packageOf(name).slice(1).split('/')
-    : ['ai-sdk', packageOf(name)];
-  return scope === 'ai-sdk' ? rest : scope!;
-}
+export const vendorOf = (name: string): string =>
+  /^@(?!ai-sdk\/)([^/]*)|([^/]*)$/.exec(packageOf(name))![0].replace('@', '');
 
 /** Loads a package from its file and makes a model. Throws `invalid-config` when it cannot. */
 export async function loadModel(
@@ -99,29 +88,21 @@ function factoryOf(
   name: string,
   given: string | undefined,
 ): Factory {
-  const names = Object.keys(loaded).filter(
-    (key) => /^create[A-Z]/.test(key) && typeof loaded[key] === 'function',
-  );
-  if (given !== undefined) {
-    const named = loaded[given];
-    if (typeof named === 'function') return named as Factory;
-    throw unusable(name, `it exports no function ${given}; it has: ${names.join(', ') || 'none'}`);
-  }
+  const isFactory = (key: string): boolean => typeof loaded[key] === 'function';
+  const names = Object.keys(loaded).filter((key) => /^create[A-Z]/.test(key) && isFactory(key));
+  const wanted = given === undefined ? names : [given].filter(isFactory);
   // Some packages export a function under an older name too.
-  const [first, ...others] = new Set(names.map((key) => loaded[key] as Factory));
+  const [first, ...others] = new Set(wanted.map((key) => loaded[key] as Factory));
   if (first && others.length === 0) return first;
+  const known = names.join(', ');
   if (first)
-    throw unusable(
-      name,
-      `it has several functions that make providers; set factory to one of ${names.join(', ')}`,
-    );
+    throw unusable(name, `it has several functions that make providers; set factory to one of ${known}`);
+  if (given !== undefined)
+    throw unusable(name, `it exports no function ${given}; it has: ${known || 'none'}`);
   throw unusable(name, 'it exports no function that makes a provider; is it one of the AI SDK?');
 }
 
 function unusable(name: string, why: string, cause?: unknown): LangoError {
   const hint = 'Check package and factory of the model; the page of the package names its function.';
-  return new LangoError('invalid-config', `The package ${name} cannot be used: ${why}.`, {
-    hint,
-    ...(cause === undefined ? {} : { cause }),
-  });
+  return new LangoError('invalid-config', `The package ${name} cannot be used: ${why}.`, { hint, cause });
 }

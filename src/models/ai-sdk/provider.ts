@@ -3,11 +3,10 @@ import type { JsonObject } from '../../core/json.js';
 import { silentLogger, type Logger } from '../../core/logger.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
 import { abortable } from '../../core/time.js';
-import { toAnswer } from '../ends.js';
-import { noStream, streamText, type SilenceWatch } from '../exchange.js';
+import { endEvent, noStream, streamText, type SilenceWatch } from '../exchange.js';
 import { ModelFailure } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
-import { ThoughtSplitter, withoutThoughts } from '../thoughts.js';
+import { ThoughtSplitter } from '../thoughts.js';
 import { createVendorProvider, type VendorContext, type VendorOptions } from '../vendor.js';
 import { toModelFailure } from './failure.js';
 import { knownModel, type AiSdkModel, type KnownModel } from './language-model.js';
@@ -90,14 +89,15 @@ interface Context extends VendorContext<KnownModel>, Pick<AiSdkOptions, 'provide
 
 /** One attempt at an output. Throws `ModelFailure`. */
 async function* streamOutput(request: ModelRequest, context: Context): AsyncGenerator<OutputEvent, void> {
-  const { endpoint, origin } = context;
+  const { endpoint } = context;
   const { signal, maxTokens } = request;
-  const [reader, splitter] = [new AiSdkOutputReader(origin), new ThoughtSplitter()];
+  const reader = new AiSdkOutputReader();
   const call: WatchedCall = { endpoint, maxTokens };
   const notStreamed = (): ModelFailure | undefined =>
     call.mediaType === 'application/json' ? noStream(call.mediaType, endpoint) : undefined;
-  yield* streamText<LanguageModelV4StreamPart>({
-    ...{ ...context, reader, splitter, signal, maxTokens },
+  const output = { ...context, reader, splitter: new ThoughtSplitter(), signal, maxTokens };
+  const ended = yield* streamText<LanguageModelV4StreamPart>({
+    ...output,
     async *events(watch) {
       yield* partsOf(request, { ...context, watch, call });
       const failure = reader.isWhole ? undefined : notStreamed();
@@ -106,9 +106,7 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
     accept: (part) => reader.accept(part),
     toFailure: (error) => notStreamed() ?? toModelFailure(error, endpoint),
   });
-  const ended = reader.ended();
-  const content = withoutThoughts(ended.content, splitter.thoughts);
-  yield { type: 'end', answer: toAnswer({ ...ended, content }, { maxTokens, endpoint }) };
+  yield endEvent(ended, output);
 }
 
 /** The parts of the stream of a call, which ends when the signal of the watch aborts. */

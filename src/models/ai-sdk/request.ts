@@ -8,7 +8,16 @@ import type {
 } from '@ai-sdk/provider';
 import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
-import { argumentsToSend, toContent, toVendorRequest, type Content, type Turn } from '../conversation.js';
+import {
+  afterResults,
+  argumentsToSend,
+  BRIDGE,
+  MARKED_TURNS,
+  systemText,
+  toVendorRequest,
+  type Content,
+  type Turn,
+} from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
 import type { KnownModel } from './language-model.js';
 
@@ -21,7 +30,7 @@ export const PART = 'part';
 /** The type of the opaque block that holds the opaque options of the text or call after it. */
 export const OPTIONS = 'options';
 
-export interface CallContext extends Pick<BodyContext, 'origin' | 'tuning'> {
+export interface CallContext extends Pick<BodyContext, 'origin' | 'tuning' | 'adjusted'> {
   readonly model: Omit<KnownModel, 'doStream'>;
   readonly providerOptions?: JsonObject | undefined;
 }
@@ -31,7 +40,7 @@ export function toCallOptions(request: ModelRequest, context: CallContext): Lang
   const { model, tuning, providerOptions } = context;
   const receiver = { origin: context.origin, model: model.modelId };
   const { system, functions, turns } = toVendorRequest(request, receiver);
-  const mark = cacheMark(model);
+  const mark = CACHE_MARKS.find(([models]) => models.test(`${model.provider} ${model.modelId}`))?.[1];
   const messages = turns.map((turn, index) => {
     const isMarked = mark && turn.role === 'user' && index >= turns.length - MARKED_TURNS;
     return marked(toMessages(turn, context), isMarked ? mark : undefined);
@@ -54,37 +63,27 @@ export function toCallOptions(request: ModelRequest, context: CallContext): Lang
   };
 }
 
-/** Whether the model is one of the Responses API, which stores outputs unless it is told not to. */
-const isOfResponses = ({ provider }: CallContext['model']): boolean =>
-  /^(openai|azure)\.responses$/.test(provider);
-
 /**
  * Has the Responses API store nothing, as the journal has all: with stored outputs, packages send references in place of
  * calls, whose ids are not those of this request.
  */
 function withoutStoring(
-  model: CallContext['model'],
+  { provider }: CallContext['model'],
   given: SharedV4ProviderOptions,
 ): SharedV4ProviderOptions {
-  if (!isOfResponses(model)) return given;
-  const [name = ''] = model.provider.split('.', 1);
-  return { ...given, [name]: { store: false, ...given[name] } };
+  const name = /^(openai|azure)\.responses$/.exec(provider)?.[1];
+  return name ? { ...given, [name]: { store: false, ...given[name] } } : given;
 }
 
-/** The last request of the user, the output before it, and the request before that. */
-const MARKED_TURNS = 3;
+const EPHEMERAL = { cacheControl: { type: 'ephemeral' } };
 
-/** The mark that has a vendor cache a request up to its place; undefined for vendors that cache by themselves, or not. */
-function cacheMark({ provider, modelId }: CallContext['model']): SharedV4ProviderOptions | undefined {
-  const cacheControl = { type: 'ephemeral' };
-  if (provider.includes('anthropic')) return { anthropic: { cacheControl } };
+/** The marks that have vendors cache a request up to their place, by provider and model. Others cache by themselves, or not. */
+const CACHE_MARKS: readonly (readonly [RegExp, SharedV4ProviderOptions])[] = [
+  [/^\S*anthropic/, { anthropic: EPHEMERAL }],
   // Bedrock refuses the mark for its other models.
-  if (provider === 'amazon-bedrock' && /anthropic\.|amazon\.nova/.test(modelId))
-    return { bedrock: { cachePoint: { type: 'default' } } };
-  if (provider.startsWith('openrouter') && modelId.startsWith('anthropic/'))
-    return { openrouter: { cacheControl } };
-  return undefined;
-}
+  [/^amazon-bedrock .*(anthropic\.|amazon\.nova)/, { bedrock: { cachePoint: { type: 'default' } } }],
+  [/^openrouter\S* anthropic\//, { openrouter: EPHEMERAL }],
+];
 
 /** One message, since many chat templates accept a single one of the system; two, where the stable part is marked. */
 function systemMessages(
@@ -92,46 +91,37 @@ function systemMessages(
   mark: SharedV4ProviderOptions | undefined,
 ): readonly LanguageModelV4Message[] {
   const last = mark ? system.findLastIndex((block) => block.stable) + 1 : 0;
-  return [system.slice(0, last), system.slice(last)].flatMap((blocks, at) => {
-    const content = blocks.map(({ text }) => text).join('\n\n');
-    return blocks.length === 0 ? [] : marked([{ role: 'system', content }], at === 0 ? mark : undefined);
-  });
+  const messages = [system.slice(0, last), system.slice(last)].map((blocks, at) =>
+    marked([{ role: 'system', content: systemText(blocks) }], at === 0 ? mark : undefined),
+  );
+  return messages.flat().filter(({ content }) => content !== '');
 }
 
 function marked(
   messages: readonly LanguageModelV4Message[],
-  providerOptions: SharedV4ProviderOptions | undefined,
+  mark: SharedV4ProviderOptions | undefined,
 ): readonly LanguageModelV4Message[] {
-  const last = messages.length - 1;
-  return messages.map((message, at) =>
-    providerOptions && at === last ? { ...message, providerOptions } : message,
-  );
+  const last = messages.at(-1);
+  return mark && last ? [...messages.slice(0, -1), { ...last, providerOptions: mark }] : messages;
 }
 
-function toMessages(turn: Turn, { model }: CallContext): readonly LanguageModelV4Message[] {
+function toMessages(turn: Turn, { model, adjusted }: CallContext): readonly LanguageModelV4Message[] {
   if (turn.role === 'assistant') {
     const parts = turn.content.flatMap(toAssistantParts);
     // A truncated answer may end with reasoning, which some vendors refuse at the end.
     const content = parts.slice(0, parts.findLastIndex(({ type }) => type !== 'reasoning') + 1);
     return content.length === 0 ? [] : [{ role: 'assistant', content }];
   }
-  const { results, content } = turn;
-  const said = joined([...results.flatMap(imagesOf), ...content]).map((part) => toUserPart(part, model));
-  const needsBridge = results.length > 0 && said.length > 0 && isMistral(model);
+  const { results } = turn;
+  const said = joined(afterResults(turn)).map((part) => toUserPart(part, model));
+  const isParted = adjusted.has('order') && results.length > 0 && said.length > 0;
+  const bridge: LanguageModelV4Message = { role: 'assistant', content: [{ type: 'text', text: BRIDGE }] };
   return [
     ...(results.length > 0 ? [{ role: 'tool' as const, content: results.map(toResult) }] : []),
-    ...(needsBridge ? [BRIDGE] : []),
+    ...(isParted ? [bridge] : []),
     ...(said.length > 0 ? [{ role: 'user' as const, content: said }] : []),
   ];
 }
-
-/** Mistral's models refuse a message of the user right after the results of calls. */
-const isMistral = ({ provider, modelId }: CallContext['model']): boolean =>
-  /mi[sx]tral|magistral|ministral|pixtral|codestral|devstral/i.test(`${provider} ${modelId}`);
-const BRIDGE: AssistantMessage = {
-  role: 'assistant',
-  content: [{ type: 'text', text: 'I have the results.' }],
-};
 
 function toAssistantParts(
   block: AnswerBlock,
@@ -162,13 +152,6 @@ function joined(content: readonly Content[]): readonly Content[] {
     if (last?.type !== 'text' || part.type !== 'text') return [...parts, part];
     return [...parts.slice(0, -1), { type: 'text', text: `${last.text}\n\n${part.text}` }];
   }, []);
-}
-
-/** Most vendors take no images in a result. They follow the results, in a message of the user. */
-function imagesOf({ id, name, images = [] }: FunctionResult): readonly Content[] {
-  const content = toContent(images);
-  if (content.length === 0) return [];
-  return [{ type: 'text', text: `From the result of ${name} (${id}):` }, ...content];
 }
 
 function toResult({ id, name, content, isError }: FunctionResult): LanguageModelV4ToolResultPart {

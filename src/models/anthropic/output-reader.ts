@@ -2,7 +2,7 @@ import { defined, type JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../event-stream.js';
 import { isEnd, type Ended } from '../ends.js';
-import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
+import { opaque, OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 import { countIn, objectIn, textIn } from '../loose.js';
@@ -19,8 +19,6 @@ interface Draft {
 
 /** Assembles the events of one Messages API stream into an output. */
 export class AnthropicOutputReader implements OutputReader {
-  readonly #origin: string;
-  readonly #endpoint: Endpoint;
   readonly #drafts = new Map<number, Draft>();
   readonly #bounds = new OutputBounds();
   #counts: JsonObject = {};
@@ -28,21 +26,16 @@ export class AnthropicOutputReader implements OutputReader {
   #isAccountedFor = false;
   #stopDetails: JsonObject = {};
 
-  constructor(origin: string, endpoint: Endpoint) {
-    this.#origin = origin;
-    this.#endpoint = endpoint;
-  }
-
   get isWhole(): boolean {
     return this.#stopReason !== undefined;
   }
 
-  accept({ name, data }: ServerEvent): string {
+  accept({ name, data }: ServerEvent, endpoint: Endpoint): string {
     if (!EVENTS.test(name)) return '';
     const event = parseEvent(data);
     switch (event.type) {
       case 'error':
-        throw inStreamFailure(event, this.#endpoint);
+        throw inStreamFailure(event, endpoint);
       case 'message_start':
         this.#count(objectIn(event.message).usage);
         break;
@@ -144,6 +137,6 @@ export class AnthropicOutputReader implements OutputReader {
     // An incomplete thinking block has no signature. The API refuses it when it is sent back.
     if (textIn(type) === '' || (type === 'thinking' && !textIn(block.signature))) return [];
     const whole = inputText ? { ...block, input: keepableObject(inputText) ?? {} } : block;
-    return [{ type: 'opaque', provider: this.#origin, block: whole }];
+    return [opaque(whole)];
   }
 }

@@ -9,11 +9,11 @@ import {
   type ModelRequest,
 } from '../../core/model.js';
 import { withOwnIds } from '../conversation.js';
-import { toAnswer } from '../ends.js';
-import { exchangeText, type Exchange } from '../exchange.js';
+import type { Ended } from '../ends.js';
+import { endEvent, exchangeText, type Exchange } from '../exchange.js';
 import { ModelFailure, type Endpoint } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
-import { ThoughtSplitter, withoutThoughts } from '../thoughts.js';
+import { ThoughtSplitter } from '../thoughts.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
 import { AnthropicOutputReader } from './output-reader.js';
 import { toAnthropicRequest } from './request.js';
@@ -47,33 +47,32 @@ async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<A
 
 /** Streams one output. After each pause of the model, another request continues it, with what is left of the limit. */
 async function* streamOutput(request: ModelRequest, context: Context): AsyncGenerator<OutputEvent, void> {
-  const { origin, endpoint } = context;
   const client = await context.connect();
+  const splitter = new ThoughtSplitter();
+  const all = { ...context, splitter, signal: request.signal, maxTokens: request.maxTokens };
   let content: readonly AnswerBlock[] = [];
   let usage = NO_USAGE;
-  const splitter = new ThoughtSplitter();
   for (let pauses = 0; pauses <= MAX_PAUSES; pauses++) {
-    const reader = new AnthropicOutputReader(origin, endpoint);
+    const reader = new AnthropicOutputReader();
     const begun: ModelMessage = { role: 'assistant', author: '', content };
     const maxTokens = request.maxTokens - usage.output;
     const next = { ...request, messages: [...request.messages, begun], maxTokens };
     const body = toAnthropicRequest(next, context);
     const send: Exchange['send'] = (signal) => client.messages.create(body, { signal }).asResponse();
+    let ended: Ended;
     try {
-      yield* exchangeText({ ...context, reader, splitter, signal: request.signal, maxTokens, send });
+      ended = yield* exchangeText({ ...all, reader, maxTokens, send });
     } catch (error) {
       if (error instanceof ModelFailure) error.usage = addUsage(usage, error.usage ?? NO_USAGE);
       throw error;
     }
-    const ended = reader.ended();
     content = withOwnIds([...content, ...ended.content]);
     usage = addUsage(usage, ended.usage);
     const isPaused = ended.reason === 'pause_turn';
     if (isPaused && usage.output < request.maxTokens) continue;
     // A pause ends the output only when the limit is used up.
     const reason = isPaused ? 'max_tokens' : ended.reason;
-    const whole = { ...ended, reason, content: withoutThoughts(content, splitter.thoughts), usage };
-    yield { type: 'end', answer: toAnswer(whole, { maxTokens: request.maxTokens, endpoint }) };
+    yield endEvent({ ...ended, reason, content, usage }, all);
     return;
   }
   throw new ModelFailure('bad-answer', `The model paused more than ${MAX_PAUSES} times in one answer.`);

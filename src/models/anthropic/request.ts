@@ -11,7 +11,7 @@ import type {
 import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
-import { argumentsToSend, toContent, toVendorRequest } from '../conversation.js';
+import { argumentsToSend, MARKED_TURNS, toContent, toVendorRequest } from '../conversation.js';
 import type { Content, Turn, VendorRequest } from '../conversation.js';
 import type { BodyContext, Tuning } from '../vendor.js';
 
@@ -111,9 +111,6 @@ function toMessage(turn: Turn, mark: Mark): MessageParam {
     content: blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...mark } : block)),
   };
 }
-
-/** The last request of the user, the output before it, and the request before that. */
-const MARKED_TURNS = 3;
 
 /** The API refuses a message that ends with a thinking block, as a truncated output may. */
 const mayBeLast = ({ type }: ContentBlockParam) => type !== 'thinking' && type !== 'redacted_thinking';

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import type { AnswerBlock } from '../../core/model.js';
-import type { OutputBounds } from '../exchange.js';
+import { opaque, type OutputBounds } from '../exchange.js';
 import { listIn, objectIn, textIn } from '../loose.js';
 
 /*
@@ -35,9 +35,8 @@ export class Members {
     this.#found = joinObjects(this.#found, further);
   }
 
-  blocks(provider: string): readonly AnswerBlock[] {
-    const block = { type: this.#type, members: this.#found };
-    return isEmpty(this.#found) ? [] : [{ type: 'opaque', provider, block }];
+  blocks(): readonly AnswerBlock[] {
+    return isEmpty(this.#found) ? [] : [opaque({ type: this.#type, members: this.#found })];
   }
 }
 

@@ -13,8 +13,6 @@ const DONE = '[DONE]';
 
 /** Assembles a Chat Completions stream. Real servers leave out any field, and some send `message` in place of `delta`. */
 export class OpenaiOutputReader implements OutputReader {
-  readonly #origin: string;
-  readonly #endpoint: Endpoint;
   readonly #bounds = new OutputBounds();
   readonly #calls = new CallCollector(this.#bounds);
   readonly #members = new Members('chat-message');
@@ -27,28 +25,23 @@ export class OpenaiOutputReader implements OutputReader {
   #isEmptyReason = false;
   #usage: Usage = NO_USAGE;
 
-  constructor(origin: string, endpoint: Endpoint) {
-    this.#origin = origin;
-    this.#endpoint = endpoint;
-  }
-
   get isWhole(): boolean {
     return this.#finishReason !== undefined;
   }
 
-  accept({ name, data }: ServerEvent): string {
+  accept({ name, data }: ServerEvent, endpoint: Endpoint): string {
     if (data.startsWith(DONE)) {
       this.#finishReason ??= '';
       return '';
     }
     if (name !== '' && name !== 'message' && name !== 'error') return '';
     const chunk = parseEvent(data);
-    if (chunk.error || chunk.object === 'error' || name === 'error')
-      throw inStreamFailure(chunk, this.#endpoint);
+    if (chunk.error || chunk.object === 'error' || name === 'error') throw inStreamFailure(chunk, endpoint);
     if (chunk.usage) this.#usage = toUsage(objectIn(chunk.usage));
     const choice = listIn(chunk.choices)
       .map(objectIn)
       .find(({ index }) => countIn(index) === 0);
+    if (choice?.error) throw inStreamFailure(choice, endpoint);
     return choice ? this.#take(choice) : '';
   }
 
@@ -59,7 +52,7 @@ export class OpenaiOutputReader implements OutputReader {
       // A refusal may come with any other reason.
       reason: this.#hasRefused && reason !== 'length' ? 'refusal' : reason,
       isAccountedFor: this.#isEmptyReason || this.#usage.output > 0,
-      content: [...this.#members.blocks(this.#origin), ...text, ...this.#calls.blocks(this.#origin)],
+      content: [...this.#members.blocks(), ...text, ...this.#calls.blocks()],
       usage: this.#usage,
       ...(this.#filtered && { refusal: this.#filtered }),
       isOwnRefusal: this.#hasRefused,
@@ -67,7 +60,6 @@ export class OpenaiOutputReader implements OutputReader {
   }
 
   #take(choice: JsonObject): string {
-    if (choice.error) throw inStreamFailure(choice, this.#endpoint);
     const reason = reasonOf(textIn(choice.finish_reason), textIn(choice.native_finish_reason));
     if (isEnd(reason)) this.#finishReason = reason;
     this.#isEmptyReason = choice.finish_reason === '';
@@ -150,11 +142,11 @@ class CallCollector {
    * The calls in the order in which they started, each after the block of its further members. The API does not say when
    * a call is whole: it is closed once a later one has begun, as long as the calls do not grow at the same time.
    */
-  blocks(origin: string): readonly AnswerBlock[] {
+  blocks(): readonly AnswerBlock[] {
     return this.#drafts.flatMap((draft, at) => {
       const isFollowed = at < this.#drafts.length - 1 && draft.argumentsText !== '';
       const isOpen = this.#areInterleaved || !isFollowed;
-      return [...draft.members.blocks(origin), toFunctionCall({ ...draft, isOpen })];
+      return [...draft.members.blocks(), toFunctionCall({ ...draft, isOpen })];
     });
   }
 

@@ -1,11 +1,9 @@
 import type { OpenAI } from 'openai';
 import { loadPackage } from '../../core/errors.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
-import { withOwnIds } from '../conversation.js';
-import { toAnswer } from '../ends.js';
-import { exchangeText, type OutputReader, type Exchange } from '../exchange.js';
+import { endEvent, exchangeText, type OutputReader, type Exchange } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
-import { ThoughtSplitter, withoutThoughts } from '../thoughts.js';
+import { ThoughtSplitter } from '../thoughts.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
 import { OpenaiOutputReader } from './output-reader.js';
 import { toOpenaiRequest } from './request.js';
@@ -58,7 +56,7 @@ async function openClient(options: OpenaiOptions, endpoint: Endpoint): Promise<O
 
 /** How a request is sent by one of the APIs, and its output read. */
 interface Api {
-  readonly Reader: new (origin: string, endpoint: Endpoint) => OutputReader;
+  readonly Reader: new () => OutputReader;
   readonly prepare: (client: OpenAI, request: ModelRequest, context: Context) => Exchange['send'];
 }
 
@@ -83,12 +81,9 @@ const NEEDS_THOUGHTS = /minimax/i;
 
 async function* streamOutput({ Reader, prepare }: Api, request: ModelRequest, context: Context) {
   const send = prepare(await context.connect(), request, context);
-  const { endpoint, origin } = context;
   const { signal, maxTokens } = request;
-  const [reader, splitter] = [new Reader(origin, endpoint), new ThoughtSplitter()];
-  yield* exchangeText({ ...context, reader, send, splitter, signal, maxTokens });
-  const ended = reader.ended();
-  const ofThoughts = NEEDS_THOUGHTS.test(endpoint.model) ? origin : undefined;
-  const content = withoutThoughts(withOwnIds(ended.content), splitter.thoughts, ofThoughts);
-  yield { type: 'end', answer: toAnswer({ ...ended, content }, { maxTokens, endpoint }) } as const;
+  const splitter = new ThoughtSplitter();
+  const exchange = { ...context, reader: new Reader(), send, splitter, signal, maxTokens };
+  const ended = yield* exchangeText(exchange);
+  yield endEvent(ended, exchange, NEEDS_THOUGHTS.test(context.endpoint.model) ? context.origin : undefined);
 }

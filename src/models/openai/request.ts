@@ -4,17 +4,19 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions';
 import { answerText, functionCalls } from '../../core/model.js';
-import type {
-  AnswerBlock,
-  FunctionCall,
-  FunctionResult,
-  ModelRequest,
-  SystemBlock,
-} from '../../core/model.js';
+import type { AnswerBlock, FunctionCall, ModelRequest } from '../../core/model.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { shortHash } from '../call-ids.js';
 import { listIn, objectIn } from '../loose.js';
-import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
+import {
+  afterResults,
+  argumentsToSend,
+  BRIDGE,
+  systemText,
+  toVendorRequest,
+  type Content,
+  type UserTurn,
+} from '../conversation.js';
 import { thoughtsIn } from '../thoughts.js';
 import type { BodyContext } from '../vendor.js';
 import { joinMembers, membersOf } from './members.js';
@@ -46,7 +48,7 @@ export function toOpenaiRequest(
     ...(tools.length > 0 ? { tools } : {}),
     messages: [
       // One message: many chat templates accept only a single one of the system, at the start.
-      ...(system.length > 0 ? [{ role: 'system' as const, content: textOf(system) }] : []),
+      ...(system.length > 0 ? [{ role: 'system' as const, content: systemText(system) }] : []),
       ...turns.flatMap((turn) =>
         turn.role === 'user' ? userMessages(turn, adjusted) : [assistantMessage(turn.content, adjusted)],
       ),
@@ -79,15 +81,13 @@ function outputLimit(maxTokens: number, { endpoint, adjusted }: Pick<BodyContext
   return name ? { [name]: maxTokens } : {};
 }
 
-/** The blocks of an instruction as one text. */
-export const textOf = (system: readonly SystemBlock[]): string => system.map(({ text }) => text).join('\n\n');
-
 /** One message for each result, then one for the images in them, since a tool message holds text only. */
 function userMessages(
-  { results, content }: UserTurn,
+  turn: UserTurn,
   adjusted: BodyContext['adjusted'],
 ): readonly ChatCompletionMessageParam[] {
-  const tail = [...results.flatMap(imagesOf), ...content];
+  const { results } = turn;
+  const tail = afterResults(turn);
   const isParted = adjusted.has('order') && results.length > 0 && tail.length > 0;
   return [
     ...results.map(({ id, content: text, isError }) => ({
@@ -95,16 +95,9 @@ function userMessages(
       tool_call_id: id,
       content: isError ? `Error: ${text}` : text,
     })),
-    ...(isParted ? [{ role: 'assistant' as const, content: 'I read on.' }] : []),
+    ...(isParted ? [{ role: 'assistant' as const, content: BRIDGE }] : []),
     ...(tail.length > 0 ? [{ role: 'user' as const, content: userContent(tail) }] : []),
   ];
-}
-
-function imagesOf({ id, name, images = [] }: FunctionResult): readonly Content[] {
-  const content = toContent(images);
-  return content.length === 0
-    ? []
-    : [{ type: 'text', text: `From the result of ${name} (${id}):` }, ...content];
 }
 
 /** A plain string for text alone: some servers accept no list of parts. */

@@ -3,7 +3,7 @@ import type { AnswerBlock, Usage } from '../../core/model.js';
 import { toFunctionCall } from '../conversation.js';
 import type { ServerEvent } from '../event-stream.js';
 import type { Ended } from '../ends.js';
-import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
+import { opaque, OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { countIn, listIn, objectIn, textIn } from '../loose.js';
 import { PHASE } from './responses-request.js';
@@ -17,30 +17,23 @@ interface Draft {
 
 /** Assembles the events of one Responses stream into an output. */
 export class ResponsesReader implements OutputReader {
-  readonly #origin: string;
-  readonly #endpoint: Endpoint;
   readonly #drafts = new Map<number, Draft>();
   readonly #bounds = new OutputBounds();
   #end: JsonObject | undefined;
   #counts: unknown;
   #hasRefused = false;
 
-  constructor(origin: string, endpoint: Endpoint) {
-    this.#origin = origin;
-    this.#endpoint = endpoint;
-  }
-
   get isWhole(): boolean {
     return this.#end !== undefined;
   }
 
-  accept({ name, data }: ServerEvent): string {
+  accept({ name, data }: ServerEvent, endpoint: Endpoint): string {
     if (!/^(|error|response\..*)$/.test(name)) return '';
     const event = parseEvent(data);
     const at = countIn(event.output_index);
     switch (event.object === 'response' ? 'response.completed' : event.type) {
       case 'error':
-        throw inStreamFailure(event, this.#endpoint);
+        throw inStreamFailure(event, endpoint);
       case 'response.output_item.added':
       case 'response.output_item.done':
         this.#keep(at, {
@@ -62,7 +55,10 @@ export class ResponsesReader implements OutputReader {
       case 'response.failed':
       case 'response.cancelled': {
         const status = textIn(event.type).replace('response.', '');
-        return this.#finish({ status, ...(isJsonObject(event.response) ? event.response : event) });
+        const end: JsonObject = { status, ...(isJsonObject(event.response) ? event.response : event) };
+        this.#counts = end.usage;
+        if (end.status === 'failed' || end.error) throw inStreamFailure(end, endpoint);
+        return this.#finish(end);
       }
       default:
         return '';
@@ -106,8 +102,6 @@ export class ResponsesReader implements OutputReader {
 
   /** Takes the last event. For servers that do not stream, it holds all items and their text. */
   #finish(end: JsonObject): string {
-    this.#counts = end.usage;
-    if (end.status === 'failed' || end.error) throw inStreamFailure(end, this.#endpoint);
     this.#end = end;
     if (this.#drafts.size > 0) return '';
     for (const [at, item] of listIn(end.output).map(objectIn).entries()) {
@@ -122,7 +116,7 @@ export class ResponsesReader implements OutputReader {
     switch (item.type) {
       case 'message': {
         if (text === '') return [];
-        const phase = textIn(item.phase) ? [this.#opaque({ type: PHASE, phase: item.phase })] : [];
+        const phase = textIn(item.phase) ? [opaque({ type: PHASE, phase: item.phase })] : [];
         return [...phase, { type: 'text', text }];
       }
       case 'function_call': {
@@ -132,12 +126,8 @@ export class ResponsesReader implements OutputReader {
       }
       default:
         // Reasoning, and what comes to be. The server stores nothing, so without encrypted content it is useless to it.
-        return textIn(item.encrypted_content) ? [this.#opaque(item)] : [];
+        return textIn(item.encrypted_content) ? [opaque(item)] : [];
     }
-  }
-
-  #opaque(block: JsonObject): AnswerBlock {
-    return { type: 'opaque', provider: this.#origin, block };
   }
 
   /**

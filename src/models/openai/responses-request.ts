@@ -5,9 +5,16 @@ import type {
   ResponseInputItem,
 } from 'openai/resources/responses/responses';
 import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
-import { argumentsToSend, toContent, toVendorRequest, type Content, type UserTurn } from '../conversation.js';
+import {
+  argumentsToSend,
+  systemText,
+  toContent,
+  toVendorRequest,
+  type Content,
+  type UserTurn,
+} from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
-import { outputFormat, textOf } from './request.js';
+import { outputFormat } from './request.js';
 
 /** The body of a Responses request. The vendor stores nothing: encrypted reasoning goes back as opaque blocks. */
 export function toResponsesRequest(
@@ -33,7 +40,7 @@ export function toResponsesRequest(
     stream: true,
     ...(!adjusted.has('store') && { store: false }),
     ...(!adjusted.has('include') && { include: ['reasoning.encrypted_content'] }),
-    ...(system.length > 0 ? { instructions: textOf(system) } : {}),
+    ...(system.length > 0 ? { instructions: systemText(system) } : {}),
     ...(tools.length > 0 ? { tools } : {}),
     input: turns.flatMap((turn) =>
       turn.role === 'user' ? userItems(turn) : turn.content.filter(isFollowed).flatMap(toItems),
