@@ -6,7 +6,7 @@ import type { AgentState } from '../../core/node-status.js';
 import { pause, waitAtMost } from '../../core/time.js';
 import { Breaker } from './breaker.js';
 import type { CardSource, LoadOptions, LoadedAgent, RemoteSource, SkipReason } from './load.js';
-import { labelOf, loadAgent, skipReason, nameTaken } from './load.js';
+import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
 
 interface DirectoryOptions extends LoadOptions {
   readonly logger: Logger;
@@ -168,10 +168,10 @@ export class RefreshingDirectory implements PeerDirectory {
   }
 
   async #loadOne(entry: SourceEntry): Promise<void> {
-    const loaded = await loadAgent(entry.source, this.#options);
+    const [loaded] = await loadRemoteAgents([entry.source], this.#options);
     // `replace` may have removed the entry meanwhile.
     if (this.#options.signal?.aborted || !this.#entries.includes(entry)) return;
-    this.#update(entry, loaded);
+    this.#update(entry, loaded!);
     this.#skipDuplicates();
     this.#settle();
   }

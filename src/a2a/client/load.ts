@@ -124,10 +124,17 @@ export function nameTaken({ peer: { name } }: LoadedAgent): SkipReason {
 }
 
 /**
- * Loads the card of a source, local or remote, and creates a peer for it (requirement X2). Resolves with the reason for a
- * card that cannot be reached, read or trusted. Never rejects.
+ * Loads the cards of the sources, local or remote, in parallel and creates a peer for each (requirement X2). Resolves in
+ * their order, with the reason in place of a card that cannot be reached, read or trusted. Never rejects.
  */
-export async function loadAgent(source: CardSource, options: LoadOptions): Promise<LoadedAgent | SkipReason> {
+export function loadRemoteAgents(
+  sources: readonly CardSource[],
+  options: LoadOptions,
+): Promise<readonly (LoadedAgent | SkipReason)[]> {
+  return Promise.all(sources.map((source) => loadAgent(source, options)));
+}
+
+async function loadAgent(source: CardSource, options: LoadOptions): Promise<LoadedAgent | SkipReason> {
   try {
     const { card, ...opened } = await (source.kind === 'local'
       ? openLocal(source)

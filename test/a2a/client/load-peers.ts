@@ -1,10 +1,10 @@
-import { loadAgent, type CardSource, type LoadOptions } from '../../../src/a2a/client/load.js';
+import { loadRemoteAgents, type CardSource, type LoadOptions } from '../../../src/a2a/client/load.js';
 import { RefreshingDirectory } from '../../../src/a2a/client/directory.js';
 import { silentLogger, type Logger } from '../../../src/core/logger.js';
 
-/** Loads the agent of each source alone. */
+/** Loads the agents of the sources, once and without a directory. */
 export async function loadPeers(sources: readonly CardSource[], options: LoadOptions) {
-  const loaded = await Promise.all(sources.map((source) => loadAgent(source, options)));
+  const loaded = await loadRemoteAgents(sources, options);
   return {
     peers: loaded.flatMap((one) => ('peer' in one ? [one.peer] : [])),
     skipped: loaded.flatMap((one) => ('peer' in one ? [] : [one])),
