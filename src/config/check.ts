@@ -4,7 +4,7 @@ import { isLoopback, isPrivateTransport } from '../core/addresses.js';
 import type { Capability, RuleResult } from '../core/capability.js';
 import { unsafeIssuer } from '../core/oauth2-fields.js';
 import { type BasePaths, groupsOf, hasSeveralOwners, withPaths } from './config.js';
-import { modelFindings, modelKeysOf, modelOf, otherModelsOf } from './models.js';
+import { modelFindings, modelOf, modelSecretsOf, otherModelsOf } from './models.js';
 import { isGroup } from './layers.js';
 import { findingsOf } from './problems.js';
 import { RISKS, isReadableByAll, isWeakToken, type Risk } from './risks.js';
@@ -132,7 +132,7 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
   const [otlpHeader] = Object.values(otlp.headers);
   const isPublic = !isLoopback(server.host);
   const main = modelOf(model);
-  const mainKey = modelKeysOf(settings, main).get(main.key);
+  const mainKey = modelSecretsOf('apiKey', settings, main).get(main.key);
   const { certFile, keyFile } = server.tls;
   const hasExposedKey = keyFile !== undefined && isReadableByAll(keyFile);
   const isWeak = auth.mode === 'token' && auth.token !== undefined && isWeakToken(auth.token);

@@ -4,21 +4,14 @@ import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_OPENAI_MODEL } from './model-keys.js';
 import type { Settings } from './schema.js';
 
 type ModelSettings = Settings['model'];
-type Tuning = Readonly<Pick<ModelSettings, 'effort' | 'thinking' | 'temperature'>>;
 
-/** The package of a model of `ai-sdk`, and what it is given besides secrets. */
-type OfPackage = Readonly<Pick<ModelSettings, 'package' | 'factory' | 'options' | 'providerOptions'>>;
+/** The keys of `model` that are secrets, or that other models have not, or resolved. */
+type OwnKey =
+  'apiKey' | 'apiKeys' | 'secretOptions' | 'baseUrls' | 'provider' | 'fallbacks' | 'fallbackOnRefusal';
 
 /** The settings of one model, without its secrets. */
-export interface ModelChoice extends Tuning, OfPackage {
-  readonly provider: 'offline' | 'anthropic' | 'openai' | 'ai-sdk';
-  readonly name?: string | undefined;
-  readonly baseUrl?: string | undefined;
-  readonly api: ModelSettings['api'];
-  readonly images: boolean;
-  readonly windowTokens?: number | undefined;
-  readonly maxRetries: number;
-  readonly timeoutSeconds: number;
+export interface ModelChoice extends Readonly<Omit<ModelSettings, OwnKey>> {
+  readonly provider: Exclude<ModelSettings['provider'], 'auto'>;
   /** The name of its secrets in `Secrets.modelKeys` and `Secrets.modelOptions`, which may have none. */
   readonly key: string;
   /** The models to ask, in this order, when this one does not respond. They have no fallbacks themselves. */
@@ -99,29 +92,18 @@ interface Models {
   readonly agent: { readonly models: Readonly<Record<string, ModelChoice>> };
 }
 
-/** The keys of `model.apiKey`, `model.apiKeys` and the other models, by the `key` of the choices. */
-export function modelKeysOf(settings: Settings, { provider }: ModelChoice): ReadonlyMap<string, string> {
-  const { apiKey, apiKeys } = settings.model;
-  const keys = [
-    ...Object.entries(apiKeys),
-    [provider, apiKey] as const,
-    ...otherModelsOf(settings).map(({ path, given }) => [keyOf(path), definedKeys(given).apiKey] as const),
-  ];
-  return new Map(keys.flatMap(([name, key]) => (key === undefined ? [] : [[name, key]])));
-}
-
-/** The values of `secretOptions`, by the `key` of the choices. */
-export function modelOptionsOf(
+/** The values of a secret of all models, by the `key` of the choices; those of `model.apiKeys` by their providers. */
+export function modelSecretsOf<Name extends 'apiKey' | 'secretOptions'>(
+  name: Name,
   settings: Settings,
   { provider }: ModelChoice,
-): ReadonlyMap<string, Readonly<Record<string, string>>> {
+): ReadonlyMap<string, NonNullable<ModelSettings[Name]>> {
   const all = [
-    [provider, settings.model.secretOptions] as const,
-    ...otherModelsOf(settings).map(
-      ({ path, given }) => [keyOf(path), definedKeys(given).secretOptions] as const,
-    ),
-  ];
-  return new Map(all.flatMap(([name, options]) => (options === undefined ? [] : [[name, options]])));
+    ...(name === 'apiKey' ? Object.entries(settings.model.apiKeys) : []),
+    [provider, settings.model[name]],
+    ...otherModelsOf(settings).map(({ path, given }) => [keyOf(path), definedKeys(given)[name]]),
+  ] as [string, ModelSettings[Name]][];
+  return new Map(all.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
 }
 
 const pathOf = (agent: string): Path => ['agent', 'models', agent];
@@ -164,7 +146,7 @@ function resolve({ path, given: all }: LocatedModel, main: MainModel): ModelChoi
   };
 }
 
-const ofPackage = ({ package: name, factory, options, providerOptions }: ModelChoice): OfPackage => ({
+const ofPackage = ({ package: name, factory, options, providerOptions }: ModelChoice) => ({
   ...{ package: name, factory, options, providerOptions },
 });
 
@@ -183,7 +165,7 @@ function automatic(apiKey: string | undefined, keyVariable: string | undefined):
 export function modelFindings(settings: Settings): readonly Finding[] {
   const { model } = settings;
   const main = modelOf(model);
-  const keys = modelKeysOf(settings, main);
+  const keys = modelSecretsOf('apiKey', settings, main);
   const own = [...choiceFindings(['model', 'provider'], main, keys), ...tuningFindings(['model'], main)];
   const lacksName = /^(openai|ai-sdk)$/.test(model.provider) && model.name === undefined;
   const nameFindings = lacksName ? finding(['model', 'provider'], NAME_MISSING) : [];

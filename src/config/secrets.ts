@@ -5,7 +5,7 @@ import type { PeerSecrets } from '../core/credential.js';
 import { LangoError } from '../core/errors.js';
 import { mapSettings } from '../core/fields.js';
 import { groupsOf, type Config } from './config.js';
-import { modelKeysOf, modelOptionsOf } from './models.js';
+import { modelSecretsOf } from './models.js';
 import type { Settings, SettingsSchema } from './schema.js';
 
 /** The secrets of the configuration. They must never be logged, unlike `Config`. */
@@ -39,8 +39,8 @@ export function secretsOf(
   return {
     token: auth.token,
     introspectionSecret: auth.introspection.clientSecret,
-    modelKeys: modelKeysOf(settings, model),
-    modelOptions: modelOptionsOf(settings, model),
+    modelKeys: modelSecretsOf('apiKey', settings, model),
+    modelOptions: modelSecretsOf('secretOptions', settings, model),
     ofCapabilities: new Map(schema.capabilities.flatMap((one) => secretsIn(one, settings))),
     otlpHeaders: telemetry.otlp.headers,
     inAddresses: addressSecrets(settings),

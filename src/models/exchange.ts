@@ -23,8 +23,8 @@ export interface OutputReader<Event = ServerEvent> {
 export const opaque = (block: JsonObject): AnswerBlock => ({ type: 'opaque', provider: '', block });
 
 /** One request and its streamed output. */
-interface Output {
-  readonly reader: Pick<OutputReader, 'isWhole' | 'ended'>;
+interface Output<Event> {
+  readonly reader: OutputReader<Event>;
   /** Gets the text of the output. A part that continues another one has the same splitter. */
   readonly splitter: ThoughtSplitter;
   /** The name of the model in its opaque blocks. */
@@ -37,20 +37,19 @@ interface Output {
 }
 
 /** An output whose request is sent here. */
-export interface Exchange extends Output {
+export interface Exchange extends Output<ServerEvent> {
   /** Resolves with a response of status 2xx; rejects with the SDK's error. */
   send(signal: AbortSignal): Promise<Response>;
-  readonly reader: OutputReader;
 }
 
 /** An output whose events come in any form. */
-interface EventExchange<Event> extends Output {
+interface EventExchange<Event> extends Output<Event> {
   /** Sends the request, and yields the events of its response until the signal of the watch aborts. */
   events(watch: SilenceWatch): AsyncIterable<Event>;
-  /** Gives an event to the reader, and returns the new text in it. */
-  accept(event: Event): string;
   /** The meaning of an error that is no `ModelFailure`. */
   toFailure(error: unknown): ModelFailure;
+  /** The failure of a response in which `events` finds nothing, whatever error that leads to. */
+  notStreamed?(): ModelFailure | undefined;
 }
 
 /** A streamed token takes about 200 bytes with its event. A server that sends far more ignores the limit of the output. */
@@ -82,7 +81,6 @@ export function exchangeText(exchange: Exchange): AsyncGenerator<OutputEvent, En
   return streamText({
     ...exchange,
     events: (watch) => eventsOf(watch, exchange),
-    accept: (event) => acceptEvent(exchange, event),
     toFailure: (error) => connectionFailure(error, exchange.endpoint),
   });
 }
@@ -96,14 +94,15 @@ export async function* streamText<Event>(exchange: EventExchange<Event>): AsyncG
     const texts = new CharacterJoiner();
     for await (const event of exchange.events(watch)) {
       if (--left < 0) throw tooMuch(exchange);
-      const text = texts.join(exchange.accept(event), reader.isWhole);
+      const text = texts.join(acceptEvent(exchange, event), reader.isWhole);
       if (text) yield* toEvents(splitter.take(text));
       if (reader.isWhole) watch.shorten(AFTER_WHOLE_MS);
     }
     if (!reader.isWhole) throw connectionFailure(undefined, endpoint);
   } catch (error) {
     if (!reader.isWhole) {
-      const known = causesOf(error).find((cause) => cause instanceof ModelFailure);
+      const known =
+        exchange.notStreamed?.() ?? causesOf(error).find((cause) => cause instanceof ModelFailure);
       const failure = watch.hasPassed ? silenceFailure(exchange) : (known ?? exchange.toFailure(error));
       failure.usage = reader.ended().usage;
       throw failure;
@@ -120,7 +119,7 @@ export async function* streamText<Event>(exchange: EventExchange<Event>): AsyncG
 /** The last event of an output. The thoughts in its text are kept as a block of `provider`. Default: of nobody. */
 export function endEvent(
   ended: Ended,
-  { splitter, ...limits }: Pick<Output, 'splitter' | 'endpoint' | 'maxTokens'>,
+  { splitter, ...limits }: Pick<Exchange, 'splitter' | 'endpoint' | 'maxTokens'>,
   provider?: string,
 ): OutputEvent {
   const content = withoutThoughts(ended.content, splitter.thoughts, provider);
@@ -226,7 +225,7 @@ export class OutputBounds {
 }
 
 /** Passes an event to the reader. An event that the reader cannot process is an error of the server. */
-function acceptEvent({ reader, endpoint }: Exchange, event: ServerEvent): string {
+function acceptEvent<Event>({ reader, endpoint }: Output<Event>, event: Event): string {
   try {
     return reader.accept(event, endpoint);
   } catch (error) {
@@ -245,7 +244,7 @@ export function parseEvent(text: string): JsonObject {
   throw new ModelFailure('bad-answer', 'The model server sent an event that is not a JSON object.');
 }
 
-function silenceFailure({ endpoint, silenceMs }: Output): ModelFailure {
+function silenceFailure({ endpoint, silenceMs }: Pick<Exchange, 'endpoint' | 'silenceMs'>): ModelFailure {
   const message = `${endpoint.place} sent nothing for ${silenceMs / 1000} s. Raise model.timeoutSeconds if it needs longer.`;
   return new ModelFailure('unreachable', message, { retryable: true });
 }

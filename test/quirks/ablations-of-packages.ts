@@ -94,8 +94,8 @@ export const PACKAGE_RULES: readonly Ablation[] = [
   {
     rule: 'AI SDK: an event of nobody is skipped.',
     file: 'src/models/ai-sdk/output-reader.ts',
-    find: 'if (!isForeignEvent(part.error)) throw part.error;',
-    replace: 'throw part.error;',
+    find: 'if (!isForeignEvent(part.error)) throw',
+    replace: 'throw',
     red: ['ai-sdk-foreign-event'],
   },
   {

@@ -1,8 +1,8 @@
 import { types } from 'node:util';
 import type { APICallError } from '@ai-sdk/provider';
 import { causesOf as causes, codeOf, isLangoError } from '../../core/errors.js';
-import { isJsonObject, parseJson } from '../../core/json.js';
-import type { ModelErrorCode, RefusalReason } from '../../core/model.js';
+import { defined, isJsonObject, parseJson } from '../../core/json.js';
+import type { RefusalReason } from '../../core/model.js';
 import {
   connectionFailure,
   inStreamFailure,
@@ -17,26 +17,19 @@ const { isNativeError } = types;
 
 type ApiError = Pick<APICallError, 'statusCode' | 'responseHeaders' | 'responseBody' | 'isRetryable'>;
 
-const CANNOT_BE_ASKED = { code: 'rejected', says: ' cannot be asked like this: ' } as const;
-const UNREADABLE = { code: 'bad-answer', says: ' gave a response that cannot be read: ' } as const;
-
 /** What the names of errors mean. */
-const NAMED = new Map<string, { code: ModelErrorCode; says: string; about?: RefusalReason }>([
-  ['AI_LoadAPIKeyError', { code: 'rejected', says: ' needs a key. ', about: 'key' }],
-  ['AI_NoSuchModelError', { code: 'rejected', says: ': ', about: 'model-name' }],
-  ['AI_LoadSettingError', CANNOT_BE_ASKED],
-  ['AI_UnsupportedFunctionalityError', CANNOT_BE_ASKED],
-  ['AI_InvalidArgumentError', CANNOT_BE_ASKED],
-  ['AI_InvalidPromptError', CANNOT_BE_ASKED],
-  ['AI_InvalidResponseDataError', UNREADABLE],
-  ['AI_EmptyResponseBodyError', UNREADABLE],
-  ['AI_NoContentGeneratedError', UNREADABLE],
-]);
+const NAMED: readonly (readonly [RegExp, says: string, about?: RefusalReason])[] = [
+  [/^AI_LoadAPIKeyError$/, ' needs a key. ', 'key'],
+  [/^AI_NoSuchModelError$/, ': ', 'model-name'],
+  [
+    /^AI_(LoadSetting|UnsupportedFunctionality|Invalid(Argument|Prompt))Error$/,
+    ' cannot be asked like this: ',
+  ],
+];
+const UNREADABLE = /^AI_(InvalidResponseData|EmptyResponseBody|NoContentGenerated)Error$/;
 
 /** Reads an error that a package of the AI SDK threw, or put into a stream. Packages bring classes of their own, so names tell. */
 export function toModelFailure(error: unknown, endpoint: Endpoint): ModelFailure {
-  const known = causes(error).find((cause) => cause instanceof ModelFailure);
-  if (known) return known;
   const { name = '', message = '', data } = objectIn(error) as Partial<Error> & { readonly data?: unknown };
   if (name === 'AI_APICallError') return callFailure(error as Error & ApiError, endpoint);
   if (name === 'AI_TypeValidationError' || name === 'AI_JSONParseError')
@@ -44,11 +37,12 @@ export function toModelFailure(error: unknown, endpoint: Endpoint): ModelFailure
   // What packages say of a stream that ended without its last event.
   if (name === 'AI_InvalidResponseDataError' && data === undefined)
     return connectionFailure(undefined, endpoint);
-  const named = NAMED.get(name);
-  if (named === undefined)
-    return isNativeError(error) ? otherFailure(error, endpoint) : streamFailure(error, endpoint);
-  const { code, says, ...details } = named;
-  return new ModelFailure(code, `${endpoint.place}${says}${redacted(String(message), endpoint)}`, details);
+  const text = redacted(String(message), endpoint);
+  const [, says, about] = NAMED.find(([names]) => names.test(name)) ?? [];
+  if (says) return new ModelFailure('rejected', `${endpoint.place}${says}${text}`, defined({ about }));
+  if (UNREADABLE.test(name))
+    return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read: ${text}`);
+  return isNativeError(error) ? otherFailure(error, endpoint) : streamFailure(error, endpoint);
 }
 
 /** The failure of a response that is no success, or of a connection. */

@@ -3,9 +3,10 @@ import { isJsonObject, type JsonObject } from '../../core/json.js';
 import { NO_USAGE, type AnswerBlock, type Usage } from '../../core/model.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 import type { Ended } from '../ends.js';
-import { opaque, OutputBounds } from '../exchange.js';
+import { opaque, OutputBounds, type OutputReader } from '../exchange.js';
+import type { Endpoint } from '../failure.js';
 import { countIn, objectIn, textIn } from '../loose.js';
-import { isForeignEvent } from './failure.js';
+import { isForeignEvent, toModelFailure } from './failure.js';
 import { OPTIONS, PART } from './request.js';
 
 type Part = LanguageModelV4StreamPart;
@@ -19,20 +20,18 @@ interface Draft {
 }
 
 /** Assembles the parts of one stream of a model of the AI SDK into an output. */
-export class AiSdkOutputReader {
+export class AiSdkOutputReader implements OutputReader<Part> {
   readonly #bounds = new OutputBounds();
   readonly #drafts: Draft[] = [];
   readonly #open = new Map<string, Draft>();
   #usage: Usage = NO_USAGE;
   #reason: string | undefined;
 
-  /** Whether the output has ended. */
   get isWhole(): boolean {
     return this.#reason !== undefined;
   }
 
-  /** Takes the next part and returns the new text in it, empty when there is none. Throws the error that a part holds. */
-  accept(part: Part): string {
+  accept(part: Part, endpoint: Endpoint): string {
     switch (part.type) {
       case 'text-start':
       case 'text-delta':
@@ -64,7 +63,7 @@ export class AiSdkOutputReader {
         return text;
       }
       case 'error':
-        if (!isForeignEvent(part.error)) throw part.error;
+        if (!isForeignEvent(part.error)) throw toModelFailure(part.error, endpoint);
         break;
       case 'finish':
         this.#usage = toUsage(part.usage);

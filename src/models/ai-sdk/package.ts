@@ -9,7 +9,7 @@ import { knownModel, type KnownModel } from './language-model.js';
 /** Where a package is, and what its factory is given. */
 export interface PackageModel {
   /** The name of the package, such as "@ai-sdk/google", or one of its entries: "@ai-sdk/google-vertex/anthropic". */
-  readonly name: string;
+  readonly package: string;
   readonly model: string;
   /** The name of the function that makes the provider. Default: the one of the package that begins with "create". */
   readonly factory?: string | undefined;
@@ -69,7 +69,7 @@ export const vendorOf = (name: string): string =>
 /** Loads a package from its file and makes a model. Throws `invalid-config` when it cannot. */
 export async function loadModel(
   file: string,
-  { name, model, factory, options }: PackageModel,
+  { package: name, model, factory, options }: PackageModel,
 ): Promise<KnownModel> {
   const loaded = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
   const create = factoryOf(loaded, name, factory);

@@ -11,14 +11,12 @@ import { createVendorProvider, type VendorContext, type VendorOptions } from '..
 import { toModelFailure } from './failure.js';
 import { knownModel, type AiSdkModel, type KnownModel } from './language-model.js';
 import { AiSdkOutputReader } from './output-reader.js';
-import { findPackage, loadModel, vendorOf } from './package.js';
+import { findPackage, loadModel, vendorOf, type PackageModel } from './package.js';
 import { toCallOptions } from './request.js';
 import { inCall, watchedFetch, type WatchedCall } from './watched-fetch.js';
 
 /** A model of a package that the operator installed. */
-export interface AiSdkOptions extends VendorOptions {
-  readonly package: string;
-  readonly factory?: string | undefined;
+export interface AiSdkOptions extends VendorOptions, Omit<PackageModel, 'options'> {
   /** What the package's function is given besides key, address and fetch. */
   readonly options?: JsonObject | undefined;
   readonly providerOptions?: JsonObject | undefined;
@@ -31,7 +29,7 @@ export interface AiSdkOptions extends VendorOptions {
  * not installed, and like `createVendorProvider`.
  */
 export function createAiSdkProvider(given: AiSdkOptions): ModelProvider {
-  const { package: name, model, factory, apiKey, baseUrl, fetch = globalThis.fetch } = given;
+  const { package: name, apiKey, baseUrl, fetch = globalThis.fetch } = given;
   const file = findPackage(name, given.folders);
   const options = {
     ...given.options,
@@ -44,7 +42,7 @@ export function createAiSdkProvider(given: AiSdkOptions): ModelProvider {
   return providerOf(given, {
     name: typeof ownName === 'string' ? ownName : vendorOf(name),
     vendor: name,
-    open: () => loadModel(file, { name, model, factory, options }),
+    open: () => loadModel(file, { ...given, options }),
   });
 }
 
@@ -91,20 +89,15 @@ interface Context extends VendorContext<KnownModel>, Pick<AiSdkOptions, 'provide
 async function* streamOutput(request: ModelRequest, context: Context): AsyncGenerator<OutputEvent, void> {
   const { endpoint } = context;
   const { signal, maxTokens } = request;
-  const reader = new AiSdkOutputReader();
+  const [reader, splitter] = [new AiSdkOutputReader(), new ThoughtSplitter()];
   const call: WatchedCall = { endpoint, maxTokens };
-  const notStreamed = (): ModelFailure | undefined =>
-    call.mediaType === 'application/json' ? noStream(call.mediaType, endpoint) : undefined;
-  const output = { ...context, reader, splitter: new ThoughtSplitter(), signal, maxTokens };
-  const ended = yield* streamText<LanguageModelV4StreamPart>({
+  const output = { ...context, reader, splitter, signal, maxTokens };
+  const ended = yield* streamText({
     ...output,
-    async *events(watch) {
-      yield* partsOf(request, { ...context, watch, call });
-      const failure = reader.isWhole ? undefined : notStreamed();
-      if (failure) throw failure;
-    },
-    accept: (part) => reader.accept(part),
-    toFailure: (error) => notStreamed() ?? toModelFailure(error, endpoint),
+    events: (watch) => partsOf(request, { ...context, watch, call }),
+    toFailure: (error) => toModelFailure(error, endpoint),
+    notStreamed: () =>
+      call.mediaType === 'application/json' ? noStream(call.mediaType, endpoint) : undefined,
   });
   yield endEvent(ended, output);
 }

@@ -156,9 +156,8 @@ function joined(content: readonly Content[]): readonly Content[] {
 
 function toResult({ id, name, content, isError }: FunctionResult): LanguageModelV4ToolResultPart {
   // Some packages send the text alone.
-  const output = isError
-    ? ({ type: 'error-text', value: `Error: ${content}` } as const)
-    : ({ type: 'text', value: content } as const);
+  const value = isError ? `Error: ${content}` : content;
+  const output = { type: isError ? ('error-text' as const) : ('text' as const), value };
   return { type: 'tool-result', toolCallId: id, toolName: name, output };
 }
 
