@@ -102,7 +102,7 @@ class TaskJournal implements RunningJournal {
     const known = await this.#store.get(scope, taskId);
     if (known && !isTerminal(known.state)) await this.#worker.cancelDelegations(known);
     const task = known && (await this.#store.requestCancel(scope, taskId));
-    if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
+    if (!task) throw new LangoError('not-found', `Task not found. There is no task ${taskId}.`);
     const ended = isTerminal(task.state) ? task : await this.#untilEnded(scope, task);
     if (isTerminal(ended.state) && ended.state !== 'canceled')
       throw new LangoError('not-cancelable', `The task is already ${ended.state}.`);
@@ -200,7 +200,7 @@ function assertNoDecision({ parts }: Message, task: TaskRecord): void {
 }
 
 function inputError(why: 'not-found' | 'already-ended', taskId: string): LangoError {
-  if (why === 'not-found') return new LangoError('not-found', `There is no task ${taskId}.`);
+  if (why === 'not-found') return new LangoError('not-found', `Task not found. There is no task ${taskId}.`);
   return new LangoError('already-ended', `The task ${taskId} has ended and takes no more messages.`, {
     hint: 'Send the message without a task id, in the same context, to start a new task.',
   });

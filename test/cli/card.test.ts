@@ -47,11 +47,11 @@ describe('lango card', () => {
     expect(await run('card', '--check', file)).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(
-        /^error +iconUrl .*␛.*\nerror +version is empty.*\nwarning +skills .*\n.*: 2 errors, 1 warning\n$/,
+        /^error +iconUrl .*␛.*\nerror +skills is empty.*\nerror +version is empty.*\n.*: 3 errors, 0 warnings\n$/,
       ),
     });
     const json = await run('card', '--check', file, '--json');
-    expect(JSON.parse(json.stdout)).toMatchObject({ source: file, errors: 2, warnings: 1 });
+    expect(JSON.parse(json.stdout)).toMatchObject({ source: file, errors: 3, warnings: 0 });
     await writeFile(file, '{ "name": ');
     expect((await run('card', '--check', file)).stdout).toMatch(/^error +The card is not JSON/);
     const missing = await run('card', '--check', `${file}.none`);

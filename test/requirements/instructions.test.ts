@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ModelRequest } from '../../src/core/model.js';
 import { toolNamed } from '../support/agent-fixtures.js';
+import { anthropicWire } from '../support/anthropic-wire.js';
+import { API_KEY } from '../support/model-wire.js';
+import { ScriptedServer, events } from '../support/scripted-server.js';
 import { ScriptedModel, ask, call, resultsIn, say } from '../support/scripted-model.js';
 import { doings, sendText, withServer } from '../support/server.js';
 
@@ -29,6 +32,33 @@ describe('C. Capability descriptions', () => {
     expect(text).toContain('cryptography, secret management, blockchain payments (USDC on Base)');
     expect(text.split('command execution')).toHaveLength(2);
     for (const name of EVERY_TOOL) expect(text).not.toContain(name);
+  });
+
+  it('C1 C2 read as the words say with the shipped tools, in what a vendor is sent', async () => {
+    await using vendor = await ScriptedServer.open();
+    const answer = anthropicWire.answer({ texts: ['hi'], stop: 'end' });
+    vendor.willAlwaysReply((response, request) => events(answer)(response, request));
+    const model = {
+      provider: 'anthropic' as const,
+      name: 'claude-test',
+      apiKey: API_KEY,
+      baseUrl: vendor.url,
+    };
+    const settings = {
+      server: { port: 0 },
+      model,
+      tools: Object.fromEntries(['exec', 'fs', 'secrets', 'crypto'].map((name) => [name, { enabled: true }])),
+      payment: { enabled: true, rpcUrl: 'http://127.0.0.1:9' },
+    };
+    await withServer({ settings }, async (server) => {
+      await sendText(server, 'hi');
+    });
+    const system = JSON.stringify(vendor.requests[0]!.body['system']).replaceAll('\\n', '\n');
+    const capabilitiesOf = (agent: string) => entryOf(agent, system).at(-1);
+    expect(capabilitiesOf('vault')).toBe(
+      '  Capabilities: cryptography, secret management, blockchain payments (USDC on Base).',
+    );
+    expect(capabilitiesOf('operator')).toMatch(/^ {2}Capabilities: command execution, file operations\b/);
   });
 
   it('C1 are the same for an agent with a card file and for one without', async () => {

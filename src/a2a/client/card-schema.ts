@@ -202,6 +202,11 @@ export const templateSchema = objectWith('a JSON object', {
 /** The requirements of A2A 1.0 for a card. Each message completes a sentence that begins with the path. */
 export const cardSchema = objectWith('a JSON object', {
   ...commonFields,
+  // The cards of an agent of Lango get the skills of its tools.
+  skills: commonFields.skills.min(
+    1,
+    'is empty. Describe at least one skill: orchestrators tell by them what to ask for.',
+  ),
   version: textOf('the version of the agent, such as "1.2.0"'),
   provider: objectWith('an object { organization, url }', {
     organization,

@@ -75,7 +75,7 @@ export class AgentTasks {
   async require(scope: Scope, taskId: string): Promise<TaskRecord> {
     const record = await this.journal.get(scope, taskId);
     if (record?.agent === this.agent.name) return record;
-    throw new LangoError('not-found', `There is no task ${taskId}.`);
+    throw new LangoError('not-found', `Task not found. There is no task ${taskId}.`);
   }
 
   /** Makes the submission of a message. Throws when the agent does not take it, or its task must not start. */

@@ -1,4 +1,5 @@
 import { LangoError } from '../../core/errors.js';
+import { VersionNotSupported } from '../translate/errors.js';
 import { EXTENSIONS, GENERATION } from '../../core/extensions.js';
 
 /*
@@ -24,9 +25,7 @@ export function versionIn(named: string, supported: readonly ProtocolVersion[]):
   const [, major, minor = '0'] = VERSION.exec(text) ?? [];
   const version = supported.find((one) => major !== undefined && one === `${Number(major)}.${Number(minor)}`);
   if (version) return version;
-  throw new LangoError('version-not-supported', 'This interface does not speak that version of A2A.', {
-    hint: `It speaks ${supported.join(', ')}.`,
-  });
+  throw new VersionNotSupported(supported);
 }
 
 /** The `seq` of the last event that a client saw; undefined without one. Throws `invalid-input`. */

@@ -2,9 +2,6 @@ import { LangoError, errorText, isLangoError, type ErrorCode } from '../../core/
 import { statusOf } from '../../core/http.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 
-/** The protocol versions (Major.Minor) of our interfaces. */
-const SUPPORTED_VERSIONS: readonly string[] = ['1.0', '0.3'];
-
 /** An error with its fields for every binding (A2A 1.0 sections 5.4, 9.5, 11.6). */
 export interface WireError {
   readonly jsonRpcCode: number;
@@ -17,6 +14,18 @@ export interface WireError {
   readonly retryAfterSeconds: number | undefined;
   /** Headers of the response over HTTP: a challenge, a rate limit. */
   readonly headers: Readonly<Record<string, string>>;
+}
+
+export class VersionNotSupported extends LangoError {
+  /** The versions (Major.Minor) of the interface. */
+  readonly supported: readonly string[];
+
+  constructor(supported: readonly string[]) {
+    super('version-not-supported', 'This interface does not speak that version of A2A.', {
+      hint: `It speaks ${supported.join(', ')}.`,
+    });
+    this.supported = supported;
+  }
 }
 
 /** An error that A2A (section 5.4) or JSON-RPC numbers. */
@@ -143,7 +152,7 @@ function wireError(code: ErrorCode, shown: LangoError): WireError {
         metadata: {
           code: shown.code,
           ...(hint === undefined ? {} : { hint }),
-          ...(code === 'version-not-supported' ? { supportedVersions: SUPPORTED_VERSIONS.join(',') } : {}),
+          ...(shown instanceof VersionNotSupported && { supportedVersions: shown.supported.join(',') }),
         },
       },
       ...(violations.length === 0

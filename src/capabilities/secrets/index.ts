@@ -135,10 +135,11 @@ async function openFamilies(
       return missing(name, error);
     }
   };
+  // The order in which the vault's description names what it can do.
   return Promise.all([
-    open('secrets', async ({ secrets }) => (await import('./secrets-tools.js')).createSecretsTools(secrets)),
     open('crypto', async ({ vault, secrets }) =>
       (await import('./crypto/index.js')).createCryptoTools(vault, secrets),
     ),
+    open('secrets', async ({ secrets }) => (await import('./secrets-tools.js')).createSecretsTools(secrets)),
   ]);
 }

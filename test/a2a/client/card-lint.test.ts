@@ -153,7 +153,7 @@ describe('the check of a card', () => {
       { securityRequirements: [] },
       /^warning securityRequirements: is empty/,
     ],
-    ['an empty list of skills', { skills: [] }, /^warning skills: is empty/],
+    ['an empty list of skills', { skills: [] }, /^error skills: is empty/],
     ['a short description', { description: 'Weather.' }, /^warning description: is "Weather\.", too short/],
     [
       'a long description',

@@ -43,10 +43,22 @@ describe('an edge case of the protocol', () => {
       );
   });
 
-  it('a gRPC call without its tenant gets the reason TENANT_REQUIRED', async () => {
+  it('a gRPC call without its tenant reaches the root agent, as a call of the path / does', async () => {
     await start(true);
+    const params = userMessage('x');
+    const { said } = await askGrpc(node.grpc, { method: 'sendMessage', params });
+    expect(said).toMatchObject([{ payload: { $case: 'task' } }]);
     const { reason } = await askGrpc(node.grpc, { method: 'getTask', params: { id: 'x' } });
-    expect(reason).toBe('TENANT_REQUIRED');
+    expect(reason).toBe('TASK_NOT_FOUND');
+  });
+
+  it('an unknown task gets the words of the example of 9.5 over each transport', async () => {
+    await start(true);
+    const words = expect.stringContaining('Task not found');
+    expect((await rpc(node, 'GetTask', { id: 'x' })).json.error.message).toEqual(words);
+    expect((await ask(node, '/tasks/x')).json.error.message).toEqual(words);
+    const { text } = await askGrpc(node.grpc, { method: 'getTask', params: { id: 'x' } });
+    expect(text).toEqual(words);
   });
 
   it('a stream reports "working" once, also at the agent\'s path with a trailing slash', async () => {

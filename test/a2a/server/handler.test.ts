@@ -193,7 +193,7 @@ describe('X5 the owner of a task', () => {
       for (const call of calls(taskId))
         await expect(call).rejects.toMatchObject({
           code: 'not-found',
-          message: `There is no task ${taskId}.`,
+          message: `Task not found. There is no task ${taskId}.`,
         });
     }
     expect((await node.store.get(SCOPE, id))?.state).not.toBe('canceled');

@@ -67,6 +67,26 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('push configs of A2A 0.3 over %s
   });
 });
 
+it.each([{}, { schemes: [] }, { schemes: [], credentials: '' }])(
+  'a push config of 0.3 may have an authentication without schemes: %j',
+  async (authentication) => {
+    await withServer({ settings: SETTINGS }, async (server) => {
+      const call = async (method: string, params: object) => {
+        const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+        const headers = { 'content-type': 'application/json', 'a2a-version': '0.3' };
+        return (await (await server.fetch('/', { method: 'POST', headers, body })).json()) as {
+          readonly result: { readonly id: string };
+        };
+      };
+      const message = { messageId: newId(), role: 'user', parts: [{ kind: 'text', text: 'hello' }] };
+      const { id } = (await call('message/send', { message: { kind: 'message', ...message } })).result;
+      const pushNotificationConfig = { id: 'mine', url: URL_OF, authentication };
+      const made = await call('tasks/pushNotificationConfig/set', { taskId: id, pushNotificationConfig });
+      expect(made.result).toEqual({ taskId: id, pushNotificationConfig: { id: 'mine', url: URL_OF } });
+    });
+  },
+);
+
 it('X5 tasks/pushNotificationConfig/get of 0.3 without a config id returns the only config', async () => {
   await withServer({ settings: SETTINGS }, async (server) => {
     const call = async (method: string, params: object, version = '0.3') => {

@@ -62,6 +62,17 @@ describe('3.1 #15 the version that a client names', () => {
     },
   );
 
+  it('is refused with the versions of the interface that was called, over each transport', async () => {
+    const metadataOf = (details: readonly { readonly metadata: object }[]) => details[0]!.metadata;
+    const rest = (await ask(node, '/tasks', { headers: named('2.0') })).json.error.details;
+    expect(metadataOf(rest as never)).toMatchObject({ supportedVersions: '1.0', hint: 'It speaks 1.0.' });
+    const both = (await ask(node, '/', { body: NEW, headers: named('2.0') })).json.error.data;
+    expect(metadataOf(both as never)).toMatchObject({
+      supportedVersions: '1.0,0.3',
+      hint: 'It speaks 1.0, 0.3.',
+    });
+  });
+
   it('may be in the query instead, and the header takes precedence', async () => {
     const get = (path: string, version?: string) => ask(node, path, { headers: named(version) });
     expect((await get('/tasks?A2A-Version=1.0')).status).toBe(200);

@@ -5,6 +5,7 @@ import { isJsonObject } from '../../../core/json.js';
 import { OPERATIONS, type Operation, type OperationResult } from '../operations.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 import { bytesWithGenerations, int64At } from './generation-fields.js';
+import { decodesProtoKey, encodesProtoKey } from './proto-key.js';
 
 /** One method of a gRPC service: its operation, and the translation of its messages to the JSON of A2A 1.0. */
 export interface GrpcMethod {
@@ -17,8 +18,8 @@ export interface GrpcMethod {
 }
 
 interface GrpcRequest {
-  /** The agent that the request names; empty when it names none, undefined when its protocol version cannot name one. */
-  readonly tenant: string | undefined;
+  /** The agent that the request names; empty when it names none: the root agent. */
+  readonly tenant: string;
   readonly params: unknown;
 }
 
@@ -33,8 +34,8 @@ export const SERVICE_1_0: GrpcService = { version: '1.0', methods: Object.values
 function toMethod(operation: Operation): GrpcMethod {
   const { name, codec } = operation;
   const definition = A2AService[(name[0]!.toLowerCase() + name.slice(1)) as keyof A2AService];
-  const deserialize = definition.requestDeserialize as (bytes: Buffer) => never;
-  const serialize = definition.responseSerialize as (message: unknown) => Buffer;
+  const deserialize = decodesProtoKey(definition.requestDeserialize as (bytes: Buffer) => never);
+  const serialize = encodesProtoKey(definition.responseSerialize as (message: unknown) => Buffer);
   return {
     path: definition.path,
     operation,

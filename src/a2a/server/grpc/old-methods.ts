@@ -7,6 +7,7 @@ import type { OperationName } from '../requests.js';
 import { PROTO_DIALECT } from '../v03/dialect.js';
 import { objectOf, textOf } from '../../translate/unchecked.js';
 import { decoded, type GrpcMethod, type GrpcService } from './methods.js';
+import { decodesProtoKey, encodesProtoKey } from './proto-key.js';
 import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from './old-messages.js';
 
 /** The service of A2A 0.3. Its requests cannot name an agent, so all calls go to the root agent. */
@@ -34,14 +35,14 @@ function method(
   toMessage: (json: JsonObject) => object = () => ({}),
 ): GrpcMethod {
   const definition = LegacyA2AService[name];
-  const deserialize = definition.requestDeserialize;
-  const serialize = definition.responseSerialize as (message: unknown) => Buffer;
+  const deserialize = decodesProtoKey<object>(definition.requestDeserialize);
+  const serialize = encodesProtoKey(definition.responseSerialize as (message: unknown) => Buffer);
   return {
     path: definition.path,
     operation: OPERATIONS[operation],
     decode(bytes) {
       const sent = fromDecoded(decoded(deserialize, bytes));
-      return { tenant: undefined, params: PROTO_DIALECT.params(operation, paramsOf(operation, sent)) };
+      return { tenant: '', params: PROTO_DIALECT.params(operation, paramsOf(operation, sent)) };
     },
     encode: (result) => serialize(toMessage(objectOf(PROTO_DIALECT.result(operation, result.toJson())))),
     encodeEvent: (event) =>

@@ -124,8 +124,9 @@ class A2aService {
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);
     const { tenant, params } = method.decode(call.request);
     assertJsonValue(params, { depth: limits.jsonDepth, keys: limits.jsonKeys });
-    const agent = agents.get(tenant ?? root);
-    if (!agent) throw new NoSuchAgent(tenant ?? root);
+    const name = tenant || root;
+    const agent = agents.get(name);
+    if (!agent) throw new NoSuchAgent(name);
     this.#acknowledge(call);
     const open = grpcCall(call, { ...gate.admissionOf(call), version, closing });
     return { agent, params, context: toCallContext(open), call: open };

@@ -16,14 +16,10 @@ export class NoSuchAgent extends Error {
   readonly info: JsonObject;
 
   constructor(tenant: string) {
-    super(
-      tenant === ''
-        ? 'tenant is missing. Set it to the name of the agent, as its card does.'
-        : 'There is no agent of that name here.',
-    );
+    super('There is no agent of that name here.');
     this.info = {
       '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
-      reason: tenant === '' ? 'TENANT_REQUIRED' : 'AGENT_NOT_FOUND',
+      reason: 'AGENT_NOT_FOUND',
       domain: 'a2a-protocol.org',
       metadata: { tenant },
     };

@@ -37,9 +37,11 @@ export function fromPushConfig(config: Json | undefined): JsonObject {
   if (!isJsonObject(config)) return {};
   const { id, url, token, authentication } = config;
   if (!isJsonObject(authentication)) return { id, url, token };
-  const { schemes, credentials } = authentication;
+  const { schemes = [], credentials = '' } = authentication;
+  // In 0.3 the list of schemes may be empty, and proto JSON leaves it out then.
+  if (Array.isArray(schemes) && schemes.length === 0 && credentials === '') return { id, url, token };
   const scheme = Array.isArray(schemes) ? (schemes as readonly Json[])[0] : undefined;
-  return { id, url, token, authentication: { scheme, credentials } };
+  return { id, url, token, authentication: { scheme, credentials: authentication['credentials'] } };
 }
 
 export function toPushConfig({ id, url, token, authentication }: JsonObject): JsonObject {
