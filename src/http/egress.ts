@@ -142,8 +142,11 @@ function toEgressError(error: unknown, url: URL, { signal, privateHint, proxyFor
     const message = `${url.host} responded with a redirect, which is not followed.`;
     return new LangoError('unavailable', message, { cause: error });
   }
-  const untrusted = certificateRefusal(url.host, code, error);
-  if (untrusted) return untrusted;
+  const hint = CERTIFICATE_ADVICE.get(code);
+  if (hint !== undefined) {
+    const untrusted = `The certificate of ${url.host} is not trusted (${String(code)}).`;
+    return new LangoError('unavailable', untrusted, { cause: error, hint, retryable: true });
+  }
   const [ofProxy] = /The proxy .*/.exec(text) ?? [];
   const proxy = proxyFor?.(url);
   const way = proxy ? ` through the proxy ${proxy.host}` : '';
@@ -169,11 +172,3 @@ const CERTIFICATE_ADVICE: ReadonlyMap<unknown, string> = new Map([
     'The certificate is for another name. Call the server by a name in the certificate.',
   ],
 ]);
-
-/** Returns the error for a refused certificate; undefined for any other failure. */
-function certificateRefusal(host: string, code: unknown, cause: unknown): LangoError | undefined {
-  const hint = CERTIFICATE_ADVICE.get(code);
-  if (hint === undefined) return undefined;
-  const message = `The certificate of ${host} is not trusted (${String(code)}).`;
-  return new LangoError('unavailable', message, { cause, hint, retryable: true });
-}

@@ -14,7 +14,7 @@ export class ForwardingAgent extends Agent {
   readonly #proxy: URL;
 
   constructor(proxy: URL) {
-    super({ host: plainHost(proxy.hostname), port: Number(portOf(proxy)) });
+    super(addressOf(proxy));
     this.#proxy = proxy;
   }
 
@@ -30,12 +30,8 @@ export class ForwardingAgent extends Agent {
 
   override createConnection(...[options, connected]: Parameters<Agent['createConnection']>) {
     if (this.#proxy.protocol !== 'https:') return super.createConnection(options, connected);
-    const host = plainHost(this.#proxy.hostname);
-    return connectTls({
-      host,
-      port: Number(portOf(this.#proxy)),
-      ...(isIP(host) === 0 && { servername: host }),
-    });
+    const address = addressOf(this.#proxy);
+    return connectTls({ ...address, ...(isIP(address.host) === 0 && { servername: address.host }) });
   }
 }
 
@@ -67,7 +63,7 @@ function openTunnel(proxy: URL, target: string): Promise<Duplex> {
   const fail = (what: string): void => opened.reject(new Error(`The proxy ${proxy.host} ${what}`));
   const send = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
   const request = send({
-    ...{ host: plainHost(proxy.hostname), port: Number(portOf(proxy)), method: 'CONNECT', path: target },
+    ...{ ...addressOf(proxy), method: 'CONNECT', path: target },
     ...{ headers: { host: target, ...loginOf(proxy) }, agent: false, timeout: TUNNEL_MS },
   });
   request.once('connect', ({ statusCode = 0 }, socket, head) => {
@@ -91,6 +87,8 @@ function openTunnel(proxy: URL, target: string): Promise<Duplex> {
   return opened.promise;
 }
 
+const addressOf = (proxy: URL) => ({ host: plainHost(proxy.hostname), port: Number(portOf(proxy)) });
+
 function loginOf({ username, password }: URL): Readonly<Record<string, string>> {
   if (username === '' && password === '') return {};
   const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
@@ -101,7 +99,7 @@ const CONNECT_MS = 3_000;
 
 /** Connects to a proxy. Resolves with the reason when that fails. */
 export async function connectProblem(proxy: URL): Promise<string | undefined> {
-  const socket = connect({ host: plainHost(proxy.hostname), port: Number(portOf(proxy)) });
+  const socket = connect(addressOf(proxy));
   try {
     await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS) });
     return undefined;

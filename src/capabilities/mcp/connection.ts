@@ -1,12 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CallToolResult, Client, InputRequiredResult } from '@modelcontextprotocol/client';
 import type { Tool as Definition, Transport } from '@modelcontextprotocol/client';
 import type * as Library from '@modelcontextprotocol/client';
 import { causesOf, codeOf, errorText, LangoError } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { assertJsonValue, type JsonObject } from '../../core/json.js';
-import { boundedFetch } from './bounded-fetch.js';
 import type { McpServerOptions } from './options.js';
-import { ProcessTransport } from './process-transport.js';
+import { MessageBounds, ProcessTransport } from './process-transport.js';
 import type { Replies } from './elicitation.js';
 import { JSON_LIMITS, LenientMessages } from './lenient-messages.js';
 import { LiveCalls, PAGE, type CallStep, type OnProgress } from './live-call.js';
@@ -45,6 +45,9 @@ const LIST_MS = 20_000;
 const CHANGE_PAUSE_MS = 200;
 const MOST_PAGES = 16;
 const STDERR_CHARACTERS = 500;
+const EVENT_STREAM = 'text/event-stream';
+/** A message has about three lines, and the library may send a request for each message. */
+const LINES_PER_SECOND = 500;
 const LONGEST_MESSAGE = 2_000;
 
 /** Connects and agrees on a version of the protocol. Rejects with `unavailable` and leaves nothing open. */
@@ -121,6 +124,28 @@ async function openTransport(
   }
   const process = await reach.start();
   return { transport: new ProcessTransport(process), stderr: () => process.stderr.text('') };
+}
+
+/** Ends an event stream with messages that are too long or too many, because reading them would block the event loop. */
+export function boundedFetch(egress: typeof fetch): typeof fetch {
+  return async (input, init) => {
+    const response = await egress(input, init);
+    const isStream = response.headers.get('content-type')?.toLowerCase().startsWith(EVENT_STREAM);
+    if (!response.body || !isStream) return response;
+    return new Response(response.body.pipeThrough(bounds()), response);
+  };
+}
+
+function bounds(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  const measured = new MessageBounds(LINES_PER_SECOND);
+  return new TransformStream({
+    async transform(chunk, controller) {
+      if (!measured.admit(chunk))
+        throw new LangoError('too-large', 'The MCP server sends messages that are too long or too many.');
+      controller.enqueue(chunk);
+      await nextTurn();
+    },
+  });
 }
 
 async function listTools(client: Client, messages: LenientMessages, timeoutMs: number) {

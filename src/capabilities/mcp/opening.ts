@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import type { SettingsContext } from '../../core/capability.js';
+import { BoundedCache } from '../../core/bounded-cache.js';
 import { KeptCredential, type LoadedValues, type PeerCredential } from '../../core/credential.js';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import { hashJson } from '../../core/canonical-json.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { PROGRAMS, type Programs } from '../../core/program.js';
-import type { Scope } from '../../core/task.js';
+import { scopeKey, type Scope } from '../../core/task.js';
+import type { ToolSource } from '../../core/tool.js';
 import { LONGEST_TIMER_MS } from '../../core/time.js';
 import { SIGN_INS, VAULT, type Revocation } from '../../core/vault.js';
 import { makeFolder } from '../../disk/private-file.js';
@@ -16,7 +18,6 @@ import { currentSignIn, endSignIn, ISSUER_TIMEOUT_MS, signInName, type OwnSecret
 import { notSignedIn, signInByBrowser, signInByDevice } from './login.js';
 import { MISSING, PACKAGE } from './package.js';
 import type { McpReach, McpServerOptions } from './options.js';
-import { openOwnedServers } from './owned-servers.js';
 import { McpServer } from './server.js';
 import type { MCP_SETTINGS } from './settings.js';
 
@@ -26,6 +27,8 @@ type NamedServer = readonly [name: string, settings: Server];
 /** The MCP servers of a node. */
 type Mcp = ReturnType<typeof createServers>;
 
+/** The most owners with a connection. For another owner, the connection that was used longest ago is closed. */
+const MOST_OWNERS = 100;
 const LARGEST_RESPONSE_BYTES = 2 * 1024 * 1024;
 
 /** Opens the servers whose tools the agents of this node have. */
@@ -92,6 +95,33 @@ function createServers(context: Context, shared: readonly NamedServer[], apart: 
       await (await opened)?.close();
     },
   };
+}
+
+/** A server at which each owner signs in: it has a connection, and so tools, for each of them. */
+function openOwnedServers(name: string, make: (scope: Scope) => McpServer) {
+  const servers = new BoundedCache<string, McpServer>(MOST_OWNERS, {
+    onDropped: (_, server) => void server.close(),
+  });
+  const refresh = async (scope: Scope | undefined): Promise<void> => {
+    if (!scope) return;
+    const key = scopeKey(scope);
+    const server = servers.get(key) ?? make(scope);
+    servers.set(key, server);
+    await server.refresh();
+  };
+  return {
+    kind: { name: `mcp_${name}_` },
+    refresh,
+    prepare: refresh,
+    list: (scope: Scope | undefined) => (scope && servers.get(scopeKey(scope))?.list()) ?? [],
+    finding(): ReturnType<McpServer['finding']> {
+      const text = `${servers.size} owners use it; each signs in: lango mcp login ${name}`;
+      return { code: 'mcp', subject: `mcp ${name}`, state: 'ok', text };
+    },
+    async close() {
+      await Promise.all([...servers].map(([, server]) => server.close()));
+    },
+  } satisfies ToolSource & Pick<McpServer, 'finding' | 'close'>;
 }
 
 function optionsOf([name, entry]: NamedServer, parts: ServerParts): McpServerOptions {

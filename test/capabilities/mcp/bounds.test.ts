@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AcceptedTools } from '../../../src/capabilities/mcp/accepted.js';
-import { boundedFetch } from '../../../src/capabilities/mcp/bounded-fetch.js';
+import { boundedFetch } from '../../../src/capabilities/mcp/connection.js';
 
 let home = '';
 beforeAll(async () => void (home = await mkdtemp(path.join(tmpdir(), 'lango-mcp-'))));
