@@ -12,8 +12,6 @@ export interface OutputReader {
   parse(text: string): { readonly value: Json } | { readonly problem: string };
 }
 
-const OUTPUT_LIMITS = { depth: 64, keys: 10_000 };
-
 /** Makes a reader of a schema of zod, or of a JSON Schema. Throws `invalid-config` for one that describes no object. */
 export function outputReader(agent: string, given: z.ZodObject | JsonObject): OutputReader {
   const { reader, schema } = readSchema(agent, given);
@@ -23,7 +21,7 @@ export function outputReader(agent: string, given: z.ZodObject | JsonObject): Ou
       let value: unknown;
       try {
         value = JSON.parse(unfenced(text));
-        assertJsonValue(value, OUTPUT_LIMITS);
+        assertJsonValue(value);
       } catch {
         return { problem: 'it is not JSON, or has more than 64 levels or 10000 keys' };
       }

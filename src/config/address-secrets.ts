@@ -1,3 +1,5 @@
+import { percentDecoded } from '../core/text.js';
+
 /** Names of parameters whose values are keys. */
 const KEY_NAMES = /key|token|secret|pass|sig|auth|code|credential/i;
 /** A value that is long and mixed like a key, whatever its name. */
@@ -20,7 +22,7 @@ export function addressSecrets(settings: unknown): readonly string[] {
         const [name = '', value = ''] = pair.split(/=(.*)/s);
         return KEY_NAMES.test(name) || KEY_SHAPE.test(value) ? [value] : [];
       });
-    return [...ofQuery, url.password].flatMap((value) => [value, decoded(value)]);
+    return [...ofQuery, url.password].flatMap((value) => [value, percentDecoded(value)]);
   });
   return [...new Set(found)].filter(({ length }) => length >= MIN_LENGTH);
 }
@@ -41,12 +43,4 @@ function shown(text: string): string {
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
-}
-
-function decoded(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
-  }
 }

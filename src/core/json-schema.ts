@@ -1,6 +1,6 @@
 import { LangoError } from './errors.js';
-import { isJsonObject, type Json, type JsonObject } from './json.js';
-import { shorten } from './text.js';
+import { defined, isJsonObject, type Json, type JsonObject } from './json.js';
+import { percentDecoded, shorten } from './text.js';
 
 /** The largest schema of the arguments of one function, in bytes of JSON. */
 const SCHEMA_MAX_BYTES = 64 * 1024;
@@ -90,9 +90,7 @@ class SchemaReader {
     const inlined =
       mayRepeat && this.#hasRoomFor(target)
         ? this.#node(target, depth + 1, [...refs, $ref])
-        : isJsonObject(target)
-          ? typeMember(target)
-          : {};
+        : typeMember(isJsonObject(target) ? target : {});
     return { ...inlined, ...this.#members(siblings, depth, refs) };
   }
 
@@ -117,22 +115,18 @@ class SchemaReader {
       required: textList(given['required']),
       // Names that fit a pattern are further names.
       additionalProperties:
-        isJsonObject(patternProperties) || further === undefined
-          ? undefined
-          : typeof further === 'boolean'
-            ? further
-            : node(further),
+        isJsonObject(patternProperties) ||
+        (further === undefined || typeof further === 'boolean' ? further : node(further)),
       items: items === undefined || items === false ? undefined : node(items),
       prefixItems: Array.isArray(prefix) ? prefix.map(node) : undefined,
       ...limitMembers(given),
     };
-    if (isJsonObject(patternProperties)) members['additionalProperties'] = true;
     for (const key of ['anyOf', 'oneOf', 'allOf']) {
       const branches = given[key];
       if (Array.isArray(branches) && branches.length > 0) members[key] = branches.map(node);
     }
     for (const key of ['then', 'else']) if (isJsonObject(given[key])) members[key] = node(given[key]);
-    return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+    return defined(members);
   }
 
   #text(given: Json | undefined): string | undefined {
@@ -154,19 +148,11 @@ class SchemaReader {
   #pointed(path: readonly string[]): Json | undefined {
     let at: Json | undefined = this.#root;
     for (const word of path) {
-      const key = decoded(word).replaceAll('~1', '/').replaceAll('~0', '~');
+      const key = percentDecoded(word).replaceAll('~1', '/').replaceAll('~0', '~');
       if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return undefined;
       at = (at as JsonObject)[key];
     }
     return at;
-  }
-}
-
-function decoded(word: string): string {
-  try {
-    return decodeURIComponent(word);
-  } catch {
-    return word;
   }
 }
 

@@ -76,8 +76,11 @@ export interface JsonLimits {
 /** The most arrays and objects in one value from outside. Each costs time at many places, so many small ones cost most. */
 export const MAX_CONTAINERS = 25_000;
 
+/** The deepest value that functions which recurse are given. */
+const SAFE_LIMITS: JsonLimits = { depth: 64, keys: 10_000 };
+
 /** Throws `invalid-input` for a decoded value beyond `limits`. Works without recursion: deep input would overflow the stack. */
-export function assertJsonValue(root: unknown, limits: JsonLimits): void {
+export function assertJsonValue(root: unknown, limits = SAFE_LIMITS): void {
   let level: unknown[] = [root];
   let containers = 0;
   for (let depth = 0; level.length > 0; depth += 1) {
@@ -101,16 +104,18 @@ export const tooManyKeys = (limit: number) => refused(`A JSON object has more th
 export const tooManyContainers = () => refused(`The JSON has more than ${MAX_CONTAINERS} lists and objects.`);
 export const infiniteNumber = () => refused('A number is one that JSON cannot hold.');
 
-/** The deepest value that functions which recurse are given. */
-const SAFE_LIMITS: JsonLimits = { depth: 64, keys: 10_000 };
+/** Whether functions which recurse can take a decoded value. */
+export function isSafeJson(value: unknown): value is Json | undefined {
+  try {
+    assertJsonValue(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Parses a JSON text; undefined when it is none, or one that functions which recurse could not take. */
 export function parseSafeJson(text: string): Json | undefined {
-  try {
-    const value = JSON.parse(text) as Json;
-    assertJsonValue(value, SAFE_LIMITS);
-    return value;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return isSafeJson(value) ? value : undefined;
 }

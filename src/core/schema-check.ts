@@ -42,12 +42,8 @@ function objectProblems(schema: JsonObject, value: JsonObject, path: Path): read
     .map((key) => ({ path: [...path, key], text: 'is missing' }));
   const unknown = further === false ? unknownKeys(schema, value) : [];
   const wrong = Object.entries(value).flatMap(([key, member]) => {
-    const own = Object.hasOwn(properties, key)
-      ? properties[key]
-      : isJsonObject(further)
-        ? further
-        : undefined;
-    return own ? schemaProblems(own, member, [...path, key]) : [];
+    const own = Object.hasOwn(properties, key) ? properties[key] : further;
+    return isJsonObject(own) ? schemaProblems(own, member, [...path, key]) : [];
   });
   const text = `unknown argument ${unknown.join(', ')}`;
   return [...missing, ...wrong, ...(unknown.length > 0 ? [{ path, text, unknown }] : [])];

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { plainHost } from '../core/addresses.js';
 import { codeOf } from '../core/errors.js';
+import { percentDecoded } from '../core/text.js';
 import { portOf } from './address-check.js';
 import { refusal } from './proxy.js';
 
@@ -91,7 +92,7 @@ const addressOf = (proxy: URL) => ({ host: plainHost(proxy.hostname), port: Numb
 
 function loginOf({ username, password }: URL): Readonly<Record<string, string>> {
   if (username === '' && password === '') return {};
-  const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const login = [username, password].map(percentDecoded).join(':');
   return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` };
 }
 

@@ -44,6 +44,14 @@ describe('a request to an https address behind a proxy', () => {
     expect(proxy.seen).toEqual([]);
   });
 
+  it.each(['half%25', 'half%'])('shows the proxy the password %s decoded', async (password) => {
+    await using proxy = await RecordingProxy.open({ target: 1, refuses: 403 });
+    const proxyFor = createProxyChoice({ proxy: `me:${password}@${proxy.host}` });
+    const send = createEgress({ allowPrivate: [], timeoutMs: 5_000, logger: silentLogger, proxyFor });
+    await expect(send('https://far.example/')).rejects.toThrow('opens no connection to far.example:443');
+    expect(proxy.seen).toEqual([{ line: 'CONNECT far.example:443', login: 'me:half%' }]);
+  });
+
   it('fails with the name of the proxy when that cannot be reached', async () => {
     const proxyFor = createProxyChoice({ proxy: 'http://127.0.0.1:1' });
     const send = createEgress({ allowPrivate: [], timeoutMs: 5_000, logger: silentLogger, proxyFor });

@@ -8,7 +8,7 @@ import { assertJsonValue, type JsonObject } from '../../core/json.js';
 import type { McpServerOptions } from './options.js';
 import { MessageBounds, ProcessTransport } from './process-transport.js';
 import type { Replies } from './elicitation.js';
-import { JSON_LIMITS, LenientMessages } from './lenient-messages.js';
+import { LenientMessages } from './lenient-messages.js';
 import { LiveCalls, PAGE, type CallStep, type OnProgress } from './live-call.js';
 
 export type { CallToolResult, Definition };
@@ -180,7 +180,7 @@ async function callTool(
         onprogress: ({ progress, total }) => onProgress(progress, total),
       },
     );
-    assertJsonValue(result, JSON_LIMITS);
+    assertJsonValue(result);
     if (client.getProtocolEra() !== 'modern' || !isInputRequired(result)) return { type: 'result', result };
     const requests = Object.entries(result.inputRequests ?? {});
     const other = requests.find(([, request]) => request?.method !== 'elicitation/create');
@@ -209,7 +209,7 @@ function pagesIn(error: unknown): Readonly<Record<string, unknown>> {
   };
   const pages: unknown = data?.elicitations;
   if (code !== PAGES_FIRST || !Array.isArray(pages) || pages.length === 0) throw error;
-  assertJsonValue(pages, JSON_LIMITS);
+  assertJsonValue(pages);
   return Object.fromEntries(pages.map((params: unknown, index) => [`${PAGE}${index}`, params]));
 }
 

@@ -1,12 +1,10 @@
 import type { Transport } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import { errorText } from '../../core/errors.js';
-import { assertJsonValue, isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { assertJsonValue, isJsonObject, isSafeJson, type Json, type JsonObject } from '../../core/json.js';
 import { BASE64 } from '../../core/message.js';
 import { shorten } from '../../core/text.js';
 
-/** The functions that read a response recurse. */
-export const JSON_LIMITS = { depth: 64, keys: 10_000 };
 const SHOWN_CHARACTERS = 4_000;
 const SHOWN_NAME = 100;
 
@@ -133,7 +131,7 @@ export class LenientMessages {
   #definition(given: Json): readonly JsonObject[] {
     const name = isJsonObject(given) && typeof given['name'] === 'string' ? given['name'] : '';
     try {
-      assertJsonValue(given, JSON_LIMITS);
+      assertJsonValue(given);
       return [definition.parse(given) as JsonObject];
     } catch (error) {
       const why = error instanceof z.ZodError ? error.issues[0]!.message : errorText(error);
@@ -148,7 +146,7 @@ export class LenientMessages {
 function callResult(result: JsonObject): JsonObject {
   const { content = [], structuredContent: data, isError } = result;
   const blocks = (Array.isArray(content) ? content : [content]) as readonly Json[];
-  const isKept = isJsonObject(data) && isKeepable(data);
+  const isKept = isJsonObject(data) && isSafeJson(data);
   // Old versions of the protocol take an object only.
   const asText = data === undefined || data === null || isKept ? [] : [textBlock(shown(data))];
   return {
@@ -159,17 +157,8 @@ function callResult(result: JsonObject): JsonObject {
   };
 }
 
-function isKeepable(value: Json): boolean {
-  try {
-    assertJsonValue(value, JSON_LIMITS);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function shown(value: Json): string {
-  if (!isKeepable(value)) return '[content that is nested too deeply was left out]';
+  if (!isSafeJson(value)) return '[content that is nested too deeply was left out]';
   return shorten(typeof value === 'string' ? value : JSON.stringify(value), SHOWN_CHARACTERS);
 }
 
