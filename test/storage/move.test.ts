@@ -9,6 +9,7 @@ import { lango, makeHome, type Home } from '../cli/lango-process.js';
 import { documentOf, unit } from '../suites/library-fixtures.js';
 import { acceptOne, AGENT, ALICE, BOB, delta, fenceOf } from '../suites/task-store-fixtures.js';
 import type { EventBody } from '../../src/core/task.js';
+import { createDriver } from '../../src/storage/postgres/connection.js';
 import { openPostgresStorage } from '../../src/storage/postgres/storage.js';
 import { startPostgres } from '../support/postgres.js';
 import { sendText, withServer } from '../support/server.js';
@@ -143,6 +144,28 @@ const server = await startPostgres();
     expect(stderr).toContain('The copy of reflections differs from the original: 2 rows written, 2 found.');
     for (const name of ['tasks', 'events', 'reflections', 'passages'])
       expect((await own.run(`SELECT 1 FROM ${name}`)).rows).toEqual([]);
+    await own.drop();
+  });
+
+  it('only fails the next statement when the server ends connections, idle or lent', async () => {
+    const own = await server!.database();
+    const { pool } = await createDriver({
+      ...{ url: own.url, connections: 2, statementSeconds: 30, pooling: 'session' },
+    });
+    const [lent, idle] = [await pool.connect(), await pool.connect()];
+    idle.release();
+    // `once` of node:events would listen to errors too.
+    const ended = [
+      new Promise((resolve) => pool.once('remove', resolve)),
+      new Promise((resolve) => lent.once('end', () => resolve(true))),
+    ];
+    await own.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE pid <> pg_backend_pid() AND datname = current_database()`);
+    await Promise.all(ended);
+    await expect(lent.query('SELECT 1')).rejects.toThrow();
+    lent.release(true);
+    expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await pool.end();
     await own.drop();
   });
 

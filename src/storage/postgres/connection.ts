@@ -54,11 +54,14 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
       },
     },
   };
+  // A connection that the server ends fails the next statement on it. Its event without a listener would end this process.
+  const pool = new pg.Pool({ ...config, max: connections, idleTimeoutMillis: IDLE_MS });
+  pool.on('error', ignore).on('connect', (client) => client.on('error', ignore));
   return {
-    pool: new pg.Pool({ ...config, max: connections, idleTimeoutMillis: IDLE_MS }),
+    pool,
     async connect() {
       const client = new pg.Client(config);
-      client.on('error', () => undefined);
+      client.on('error', ignore);
       await client.connect();
       return client;
     },
@@ -75,6 +78,8 @@ async function loadDriver(): Promise<typeof PgModule> {
     });
   }
 }
+
+function ignore(): void {}
 
 function asText(text: string): string {
   return text;

@@ -110,8 +110,6 @@ export class PostgresDatabase implements SqlDatabase {
   async #transact<Result>(lock: string, work: (now: number) => Query<Result>): Promise<Result> {
     const client: PoolClient = await this.#driver.pool.connect();
     let failure: unknown;
-    // A connection may end between two statements. The next statement then fails.
-    client.on('error', ignore);
     try {
       // One message takes one round trip. Only numbers are put into its text, so nothing can be injected.
       const locking = lock === '' ? '' : `SELECT pg_advisory_xact_lock(${LOCK_CLASS}, ${crc32(lock) | 0});`;
@@ -128,7 +126,6 @@ export class PostgresDatabase implements SqlDatabase {
       await client.query('ROLLBACK').catch(() => undefined);
       throw error;
     } finally {
-      client.off('error', ignore);
       client.release(isFaultOfDatabase(failure));
     }
   }
@@ -170,8 +167,6 @@ export class PostgresDatabase implements SqlDatabase {
     }, PROBE_MS).unref();
   }
 }
-
-function ignore(): void {}
 
 /** Runs a transaction again that lost against others. */
 async function repeat<Result>(transact: () => Promise<Result>): Promise<Result> {
