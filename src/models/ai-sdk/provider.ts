@@ -13,7 +13,7 @@ import { knownModel, type AiSdkModel, type KnownModel } from './language-model.j
 import { AiSdkOutputReader } from './output-reader.js';
 import { findPackage, loadModel, vendorOf, type PackageModel } from './package.js';
 import { toCallOptions } from './request.js';
-import { inCall, watchedFetch, type WatchedCall } from './watched-fetch.js';
+import { calls, watchedFetch, type WatchedCall } from './watched-fetch.js';
 
 /** A model of a package that the operator installed. */
 export interface AiSdkOptions extends VendorOptions, Omit<PackageModel, 'options'> {
@@ -117,14 +117,14 @@ async function* partsOf(
   const options = { ...toCallOptions(request, { ...context, model }), abortSignal: watch.signal };
   call.onBytes = () => watch.renew();
   watch.wait();
-  const opened = Promise.resolve(inCall(call, () => model.doStream(options)));
+  const opened = Promise.resolve(calls.run(call, () => model.doStream(options)));
   const reader = (await abortable(opened, watch.signal)).stream.getReader();
   const cancel = (): void => void reader.cancel().catch(() => undefined);
   watch.signal.addEventListener('abort', cancel, { once: true });
   try {
     for (;;) {
       watch.wait();
-      const { done, value } = await inCall(call, () => reader.read());
+      const { done, value } = await calls.run(call, () => reader.read());
       watch.rest();
       if (done) return;
       yield value;

@@ -54,8 +54,8 @@ export function toCallOptions(request: ModelRequest, context: CallContext): Lang
       responseFormat: { type: 'json', name: 'answer', schema: { ...request.output } },
     }),
     ...(functions.length > 0 && {
-      tools: functions.map(({ name, description, parameters }) => ({
-        ...{ type: 'function', name, description, inputSchema: { ...parameters } },
+      tools: functions.map(({ parameters, ...names }) => ({
+        ...{ type: 'function', ...names, inputSchema: { ...parameters } },
       })),
       toolChoice: { type: 'auto' },
     }),

@@ -19,12 +19,8 @@ export interface WatchedCall extends Pick<Exchange, 'endpoint' | 'maxTokens'> {
   mediaType?: string;
 }
 
-const calls = new AsyncLocalStorage<WatchedCall>();
-
-/** Runs a step of a model call, so that the requests in its course belong to it. */
-export function inCall<Result>(call: WatchedCall, step: () => Result): Result {
-  return calls.run(call, step);
-}
+/** The model calls to which the requests belong that are sent in their course. */
+export const calls = new AsyncLocalStorage<WatchedCall>();
 
 /** Makes the `fetch` for a package: it follows no redirects, limits the size of responses, and ends those that are whole. */
 export function watchedFetch(given: typeof fetch): typeof fetch {
@@ -36,10 +32,8 @@ export function watchedFetch(given: typeof fetch): typeof fetch {
     call.mediaType = mediaTypeOf(response);
     if (call.mediaType === 'text/html') throw noStream(call.mediaType, call.endpoint);
     const { status, headers } = response;
-    return new Response(ReadableStream.from(watchedBody(response.body, call)), {
-      status,
-      headers: [...headers],
-    });
+    const body = ReadableStream.from(watchedBody(response.body, call));
+    return new Response(body, { status, headers: [...headers] });
   };
 }
 

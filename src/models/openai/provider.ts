@@ -1,7 +1,7 @@
 import type { OpenAI } from 'openai';
 import { loadPackage } from '../../core/errors.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
-import { endEvent, exchangeText, type OutputReader, type Exchange } from '../exchange.js';
+import { endEvent, exchangeText } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
 import { ThoughtSplitter } from '../thoughts.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
@@ -25,20 +25,18 @@ export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
   const { api = 'auto', model, baseUrl = DEFAULT_BASE_URL } = options;
   // Over Chat Completions, OpenAI's newer models accept functions only without reasoning, or not at all.
   const reasons = URL.parse(baseUrl)?.hostname === 'api.openai.com' && !WITHOUT_REASONING.test(model);
-  const speaksResponses = api === 'responses' || (api === 'auto' && reasons);
+  const spoken = api === 'auto' ? (reasons ? 'responses' : 'chat') : api;
   return createVendorProvider(options, {
     name: 'openai',
     vendor: options.baseUrl === undefined ? 'OpenAI' : 'The model server',
     baseUrl,
     keyVariable: 'OPENAI_API_KEY',
     ownUrl: DEFAULT_BASE_URL,
-    api: speaksResponses ? 'responses' : 'chat',
+    api: spoken,
     open: (endpoint) => openClient(options, endpoint),
-    output: (request, context) => streamOutput(speaksResponses ? RESPONSES : CHAT, request, context),
+    output: (request, context) => streamOutput(APIS[spoken], request, context),
   });
 }
-
-type Context = VendorContext<OpenAI>;
 
 async function openClient(options: OpenaiOptions, endpoint: Endpoint): Promise<OpenAI> {
   const { OpenAI } = await loadPackage('openai', () => import('openai'));
@@ -54,36 +52,27 @@ async function openClient(options: OpenaiOptions, endpoint: Endpoint): Promise<O
   });
 }
 
-/** How a request is sent by one of the APIs, and its output read. */
-interface Api {
-  readonly Reader: new () => OutputReader;
-  readonly prepare: (client: OpenAI, request: ModelRequest, context: Context) => Exchange['send'];
-}
-
-const CHAT: Api = {
-  Reader: OpenaiOutputReader,
-  prepare(client, request, context) {
-    const body = toOpenaiRequest(request, context);
-    return (signal) => client.chat.completions.create(body, { signal }).asResponse();
-  },
-};
-
-const RESPONSES: Api = {
-  Reader: ResponsesReader,
-  prepare(client, request, context) {
-    const body = toResponsesRequest(request, context);
-    return (signal) => client.responses.create(body, { signal }).asResponse();
-  },
+/** How a request is written and sent by one of the APIs, and its output read. */
+const APIS = {
+  chat: { Reader: OpenaiOutputReader, path: '/chat/completions', toBody: toOpenaiRequest },
+  responses: { Reader: ResponsesReader, path: '/responses', toBody: toResponsesRequest },
 };
 
 /** The models that lose their thread without the thoughts in tags that they wrote. The templates of others cut them off. */
 const NEEDS_THOUGHTS = /minimax/i;
 
-async function* streamOutput({ Reader, prepare }: Api, request: ModelRequest, context: Context) {
-  const send = prepare(await context.connect(), request, context);
+async function* streamOutput(
+  { Reader, path, toBody }: (typeof APIS)[keyof typeof APIS],
+  request: ModelRequest,
+  context: VendorContext<OpenAI>,
+) {
+  const client = await context.connect();
+  const body = toBody(request, context);
   const { signal, maxTokens } = request;
-  const splitter = new ThoughtSplitter();
-  const exchange = { ...context, reader: new Reader(), send, splitter, signal, maxTokens };
+  const exchange = {
+    ...{ ...context, signal, maxTokens, reader: new Reader(), splitter: new ThoughtSplitter() },
+    send: (signal: AbortSignal) => client.post(path, { body, signal, stream: true }).asResponse(),
+  };
   const ended = yield* exchangeText(exchange);
   yield endEvent(ended, exchange, NEEDS_THOUGHTS.test(context.endpoint.model) ? context.origin : undefined);
 }
