@@ -105,6 +105,9 @@ export class Renderer {
       case 'artifact':
         this.#line(`${this.#name(event.author)} ${this.#paint.dim('▪')} ${artifactText(event.artifact)}`);
         break;
+      case 'authorization':
+        // Only a delegation asks for these.
+        break;
       case 'end':
         this.#showEnd(event);
         break;
