@@ -38,8 +38,14 @@ function repaired(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    const items = value.map(repaired);
-    return items.every((item, index) => item === value[index]) ? (value as unknown) : items;
+    // By index and without a list of results: a request may hold half a million numbers.
+    const items: readonly unknown[] = value;
+    let copy: unknown[] | undefined;
+    for (let index = 0; index < items.length; index += 1) {
+      const after = repaired(items[index]);
+      if (after !== items[index]) (copy ??= [...items])[index] = after;
+    }
+    return copy ?? items;
   }
   let isSame = true;
   const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
