@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../core/json.js';
 import type { WireError } from '../translate/errors.js';
+import type { FieldViolation } from './proto-json.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import type { OperationName } from './requests.js';
 
@@ -9,6 +10,8 @@ export interface Dialect {
   /** Translates parameters to those of 1.0. Invalid values stay as they are, for the checks of 1.0 to refuse. */
   params(operation: OperationName, params: JsonObject): JsonObject;
   result(operation: OperationName, json: Json): Json;
+  /** Says in the words of the version what is wrong with a field. */
+  violation(operation: OperationName, violation: FieldViolation): FieldViolation;
   /** Translates an event. In 0.3 a question sets `final` on the stream of a send, but not on that of a subscription. */
   event(operation: OperationName, json: JsonObject): JsonObject;
 }
@@ -17,6 +20,7 @@ export const DIALECT_1_0: Dialect = {
   version: '1.0',
   params: (_operation, params) => params,
   result: (_operation, json) => json,
+  violation: (_operation, violation) => violation,
   event: (_operation, json) => json,
 };
 

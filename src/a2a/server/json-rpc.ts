@@ -35,7 +35,7 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
     const { operation, dialect } = requireMethod(envelope.method, call.named);
     asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
     const params = dialect.params(operation.name, requireParams(envelope.params));
-    const request = { agent, params, context: call.toContext(dialect.version) };
+    const request = { agent, params, dialect, context: call.toContext(dialect.version) };
     const format: ResponseFormat = {
       type: JSON_TYPE,
       result: (json) => replyText(id, 'result', dialect.result(operation.name, json)),
@@ -69,7 +69,7 @@ async function notify(
   try {
     const { operation, dialect } = requireMethod(envelope.method, call.named);
     const params = dialect.params(operation.name, requireParams(envelope.params));
-    const request = { agent, params, context: call.toDetachedContext(dialect.version) };
+    const request = { agent, params, dialect, context: call.toDetachedContext(dialect.version) };
     if (operation.kind === 'unary') await operation.call(request);
     else for await (const event of operation.events(request)) void event;
   } catch (error) {

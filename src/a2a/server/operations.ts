@@ -15,6 +15,7 @@ import { callOf } from '../translate/call.js';
 import { jsonWithGenerations } from '../translate/generation.js';
 import type { LocalAgent } from '../translate/task-calls.js';
 import { cardJson } from './card.js';
+import { DIALECT_1_0, type Dialect } from './dialect.js';
 import { parseAs } from './proto-json.js';
 import { REQUESTS, type OperationName, type Params } from './requests.js';
 
@@ -35,6 +36,8 @@ export interface Request {
   readonly agent: PublishedAgent;
   /** The parameters of A2A 1.0 as the client sent them. */
   readonly params: unknown;
+  /** The dialect of the client. Default: that of 1.0. */
+  readonly dialect?: Dialect;
   readonly context: ServerCallContext;
 }
 
@@ -173,7 +176,10 @@ function admittedParams<Name extends OperationName>(name: Name, request: Request
   admitViewer(name, request, isChange);
   const { codec, schema, oldSchema = schema } = REQUESTS[name];
   const isOld = request.context.requestedVersion === '0.3';
-  return codec.fromJSON(parseAs(isOld ? oldSchema : schema, request.params));
+  const { dialect = DIALECT_1_0, params } = request;
+  return codec.fromJSON(
+    parseAs(isOld ? oldSchema : schema, params, (violation) => dialect.violation(name, violation)),
+  );
 }
 
 /** Throws `forbidden` for a caller without the agent's scope, before its parameters are checked. */

@@ -57,13 +57,22 @@ export function text(maxLength: number) {
   return z.string('must be a string').max(maxLength, `must be at most ${maxLength} characters long`);
 }
 
-/** Checks a value by a schema. Throws `invalid-input` that names each wrong field. */
-export function parseAs<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+export interface FieldViolation {
+  readonly field: string;
+  readonly description: string;
+}
+
+/** Checks a value by a schema. Throws `invalid-input` that names each wrong field, in the words of `toWords`. */
+export function parseAs<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  toWords: (violation: FieldViolation) => FieldViolation = (violation) => violation,
+): z.output<Schema> {
   const outcome = schema.safeParse(value);
   if (outcome.success) return outcome.data;
   const violations = outcome.error.issues
     .slice(0, MAX_VIOLATIONS)
-    .map((issue) => ({ field: issue.path.join('.'), description: issue.message }));
+    .map((issue) => toWords({ field: issue.path.join('.'), description: issue.message }));
   const [first] = violations;
   const text = first?.field
     ? `${first.field} ${first.description}.`

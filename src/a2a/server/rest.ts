@@ -47,7 +47,7 @@ export async function serveRest(
     const call = await openCall(exchange, [dialect.version]);
     const given = await readParams(exchange, route.path.exec(path)?.groups ?? {});
     const params = isJsonObject(given) ? dialect.params(name, given) : given;
-    const request = { agent, params, context: call.toContext(dialect.version) };
+    const request = { agent, params, dialect, context: call.toContext(dialect.version) };
     await serveOperation(exchange, streaming, {
       ...{ operation: OPERATIONS[name], request, call },
       format: {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
+import { Client, Metadata, credentials } from '@grpc/grpc-js';
 import type { A2aNode } from '../../support/a2a-node.js';
-import { startA2aNode } from '../../support/a2a-node.js';
+import { TOKEN, startA2aNode } from '../../support/a2a-node.js';
 import { ask, userMessage } from '../../support/a2a-requests.js';
 import { scriptedAgent } from '../../support/scripted-agent.js';
 
@@ -132,6 +134,76 @@ describe('X5 a request of A2A 0.3', () => {
     expect((await ask(node, '/agents/operator/v1/nothing')).json).toMatchObject({ code: -32601 });
     const wrong = await ask(node, '/v1/message:send', { method: 'GET' });
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+});
+
+describe('X5 an error of 0.3', () => {
+  const message = (parts: object) => ({ messageId: 'm', role: 'user', parts });
+  it.each<readonly [string, string, object, string]>([
+    [
+      'a role',
+      'message/send',
+      { message: { ...message([{ kind: 'text', text: 'x' }]), role: 'bot' } },
+      'message.role',
+    ],
+    [
+      'a file',
+      'message/send',
+      { message: message([{ kind: 'file', file: { uri: 7 } }]) },
+      'message.parts.0.file.uri',
+    ],
+    [
+      'blocking',
+      'message/send',
+      { message: message([{ kind: 'text', text: 'x' }]), configuration: { blocking: 'no' } },
+      'configuration.blocking',
+    ],
+    [
+      'a webhook of a message',
+      'message/send',
+      {
+        message: message([{ kind: 'text', text: 'x' }]),
+        configuration: {
+          pushNotificationConfig: { url: 'https://a.example', authentication: { schemes: ['b c'] } },
+        },
+      },
+      'configuration.pushNotificationConfig.authentication.schemes',
+    ],
+    [
+      'a webhook',
+      'tasks/pushNotificationConfig/set',
+      { taskId: 't', pushNotificationConfig: { url: 'none' } },
+      'pushNotificationConfig.url',
+    ],
+    ['the task of a config', 'tasks/pushNotificationConfig/get', { id: 7 }, 'id'],
+  ])('names the field as 0.3 does over JSON-RPC: %s', async (...row) => {
+    const [, method, params, field] = row;
+    const body = { jsonrpc: '2.0', id: 1, method, params };
+    const { error } = (await ask(node, '/', { body, headers: named('0.3') })).json;
+    expect(error.message.startsWith(`${field} `)).toBe(true);
+    expect(error.message).not.toContain('ROLE_');
+    expect(JSON.stringify(error.data)).toContain(`"field":"${field}"`);
+  });
+
+  it('names the field as 0.3 does over HTTP+JSON and gRPC', async () => {
+    const wrong = { messageId: 'm', role: 'ROLE_USER', content: [{ file: { fileWithUri: 7 } }] };
+    const rest = await ask(node, '/v1/message:send', { body: { message: wrong }, headers: named('0.3') });
+    expect(rest.json).toMatchObject({
+      message: expect.stringMatching(/^message\.content\.0\.file\.fileWithUri /),
+    });
+    const { path } = LegacyA2AService.sendMessage;
+    const client = new Client(node.grpc, credentials.createInsecure());
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${TOKEN}`);
+    const failed = Promise.withResolvers<string>();
+    // SendMessageRequest { request: { message_id: "m", role: ROLE_USER } }, without content.
+    const bytes = Buffer.from([0x0a, 5, 0x0a, 1, 0x6d, 0x20, 1]);
+    const same = (given: Buffer) => given;
+    client.makeUnaryRequest(path, same, same, bytes, metadata, (error) =>
+      failed.resolve(String(error?.details)),
+    );
+    expect(await failed.promise).toMatch(/message\.content must have at least one part/);
+    client.close();
   });
 });
 

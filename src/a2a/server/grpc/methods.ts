@@ -2,6 +2,7 @@ import type { StreamResponse } from '@a2a-js/sdk';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { LangoError } from '../../../core/errors.js';
 import { isJsonObject } from '../../../core/json.js';
+import { DIALECT_1_0, type Dialect } from '../dialect.js';
 import { OPERATIONS, type Operation, type OperationResult } from '../operations.js';
 import type { ProtocolVersion } from '../service-parameters.js';
 import { bytesWithGenerations, int64At } from './generation-fields.js';
@@ -25,11 +26,16 @@ interface GrpcRequest {
 
 export interface GrpcService {
   readonly version: ProtocolVersion;
+  readonly dialect: Dialect;
   readonly methods: readonly GrpcMethod[];
 }
 
 /** The service of A2A 1.0 (section 10). Its messages have the same JSON as those of the other bindings. */
-export const SERVICE_1_0: GrpcService = { version: '1.0', methods: Object.values(OPERATIONS).map(toMethod) };
+export const SERVICE_1_0: GrpcService = {
+  version: '1.0',
+  dialect: DIALECT_1_0,
+  methods: Object.values(OPERATIONS).map(toMethod),
+};
 
 function toMethod(operation: Operation): GrpcMethod {
   const { name, codec } = operation;

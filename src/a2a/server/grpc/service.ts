@@ -120,7 +120,7 @@ class A2aService {
   /** Checks the protocol version, then the parameters' size, then the agent. */
   #open(method: GrpcMethod, call: AnyCall): Request & { readonly call: Call } {
     const { agents, root, gate, limits, closing } = this.#options;
-    const { version } = this.#dialect;
+    const { version, dialect } = this.#dialect;
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);
     const { tenant, params } = method.decode(call.request);
     assertJsonValue(params, { depth: limits.jsonDepth, keys: limits.jsonKeys });
@@ -129,7 +129,7 @@ class A2aService {
     if (!agent) throw new NoSuchAgent(name);
     this.#acknowledge(call);
     const open = grpcCall(call, { ...gate.admissionOf(call), version, closing });
-    return { agent, params, context: toCallContext(open), call: open };
+    return { agent, params, dialect, context: toCallContext(open), call: open };
   }
 
   /** Sends the headers of the response: which of the extensions that the client named are in use. */

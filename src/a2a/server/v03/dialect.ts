@@ -4,6 +4,7 @@ import { PROTO_PARTS, SCHEMA_PARTS, type PartDialect } from '../../translate/old
 import { objectOf, objects, textOf } from '../../translate/unchecked.js';
 import type { OperationName } from '../requests.js';
 import { toOldCard, type SecurityNotation } from './card.js';
+import { PROTO_FIELDS, SCHEMA_FIELDS, toOldViolation } from './fields.js';
 import { OLD_ERRORS, fromProtoNames, fromPushConfig, toPushConfig } from './values.js';
 
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
@@ -27,6 +28,7 @@ interface Notation {
   readonly config: (config: JsonObject) => JsonObject;
   readonly configs: (configs: readonly JsonObject[]) => Json;
   readonly security: SecurityNotation;
+  readonly fields: Parameters<typeof toOldViolation>[0];
 }
 
 const STATE = 'TASK_STATE_';
@@ -54,6 +56,12 @@ export const SCHEMA_DIALECT: Dialect = createDialect({
   config: (config) => ({ taskId: config['taskId'], pushNotificationConfig: toPushConfig(config) }),
   configs: (configs) => configs,
   security: 'schema',
+  fields: {
+    renames: SCHEMA_FIELDS,
+    config: 'pushNotificationConfig',
+    configName: { taskId: 'id', id: 'pushNotificationConfigId' },
+    role: 'user',
+  },
 });
 
 /** The dialect of HTTP+JSON and gRPC. */
@@ -74,6 +82,12 @@ export const PROTO_DIALECT: Dialect = createDialect({
   }),
   configs: (configs) => ({ configs }),
   security: 'proto',
+  fields: {
+    renames: PROTO_FIELDS,
+    config: 'config.pushNotificationConfig',
+    configName: {},
+    role: 'ROLE_USER',
+  },
 });
 
 /** The methods of A2A 0.3 (section 7), with the operation of 1.0 for each. */
@@ -128,6 +142,7 @@ function createDialect(notation: Notation): Dialect {
           return null;
       }
     },
+    violation: (operation, violation) => toOldViolation(notation.fields, operation, violation),
     event: (operation, json) =>
       toChoice(notation, json, operation === 'SubscribeToTask' ? ENDS : ENDS_OR_ASKS),
   };
