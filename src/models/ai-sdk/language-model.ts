@@ -1,5 +1,6 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { LangoError } from '../../core/errors.js';
+/*
+ * The declarations of these are published, so they name no type of a package.
+ */
 
 /**
  * A model of a provider package of the AI SDK, such as `google('gemini-…')`: its `LanguageModelV4`, `V3` or `V2`. Written
@@ -13,19 +14,12 @@ export interface AiSdkModel {
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 }
 
-/** A model of a known version of the contract. What is read of their streams is the same in all. */
-export type KnownModel = Pick<LanguageModelV4, 'doStream'> & Omit<AiSdkModel, 'doStream'>;
-
-const VERSIONS = ['v4', 'v3', 'v2'];
-
-/** Throws `invalid-config` for a value that is no model, or one of another version of the contract. */
-export function knownModel(model: unknown, what: string): KnownModel {
-  const { doStream, specificationVersion = 'v1' } = (model ?? {}) as Partial<AiSdkModel>;
-  if (typeof doStream !== 'function')
-    throw new LangoError('invalid-config', `${what} is not a language model of the AI SDK.`, {
-      hint: 'Give one such as google("gemini-…"), made by a provider package.',
-    });
-  if (VERSIONS.includes(specificationVersion)) return model as KnownModel;
-  const text = `${what} implements version ${specificationVersion} of the contract of the AI SDK; this server knows ${VERSIONS.join(', ')}.`;
-  throw new LangoError('invalid-config', text, { hint: 'Install a version of its package that fits.' });
+/** Where a package is, and what its factory is given. */
+export interface PackageModel {
+  /** The name of the package, such as "@ai-sdk/google", or one of its entries: "@ai-sdk/google-vertex/anthropic". */
+  readonly package: string;
+  readonly model: string;
+  /** The name of the function that makes the provider. Default: the one of the package that begins with "create". */
+  readonly factory?: string | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
 }

@@ -2,18 +2,26 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { errorText, LangoError } from '../../core/errors.js';
 import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
-import { knownModel, type KnownModel } from './language-model.js';
+import type { AiSdkModel, PackageModel } from './language-model.js';
 
-/** Where a package is, and what its factory is given. */
-export interface PackageModel {
-  /** The name of the package, such as "@ai-sdk/google", or one of its entries: "@ai-sdk/google-vertex/anthropic". */
-  readonly package: string;
-  readonly model: string;
-  /** The name of the function that makes the provider. Default: the one of the package that begins with "create". */
-  readonly factory?: string | undefined;
-  readonly options: Readonly<Record<string, unknown>>;
+/** A model of a known version of the contract. What is read of their streams is the same in all. */
+export type KnownModel = Pick<LanguageModelV4, 'doStream'> & Omit<AiSdkModel, 'doStream'>;
+
+const VERSIONS = ['v4', 'v3', 'v2'];
+
+/** Throws `invalid-config` for a value that is no model, or one of another version of the contract. */
+export function knownModel(model: unknown, what: string): KnownModel {
+  const { doStream, specificationVersion = 'v1' } = (model ?? {}) as Partial<AiSdkModel>;
+  if (typeof doStream !== 'function')
+    throw new LangoError('invalid-config', `${what} is not a language model of the AI SDK.`, {
+      hint: 'Give one such as google("gemini-…"), made by a provider package.',
+    });
+  if (VERSIONS.includes(specificationVersion)) return model as KnownModel;
+  const text = `${what} implements version ${specificationVersion} of the contract of the AI SDK; this server knows ${VERSIONS.join(', ')}.`;
+  throw new LangoError('invalid-config', text, { hint: 'Install a version of its package that fits.' });
 }
 
 /** Settings without which a package refuses to work, or reports no usage. */

@@ -19,7 +19,7 @@ import {
   type Turn,
 } from '../conversation.js';
 import type { BodyContext } from '../vendor.js';
-import type { KnownModel } from './language-model.js';
+import type { KnownModel } from './package.js';
 
 type AssistantMessage = Extract<LanguageModelV4Message, { role: 'assistant' }>;
 type AssistantPart = AssistantMessage['content'][number];
