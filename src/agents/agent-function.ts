@@ -44,7 +44,7 @@ export type CallOutcome =
     }
   | { readonly type: 'end'; readonly end: RunEnd };
 
-/** What models put before and after a name, from the formats that they learned: "functions.x:0", "default_api.x". */
+/** Additions of models to names of functions, from the formats that they learned: "functions.x:0", "default_api.x". */
 const BEFORE_NAME = /^.*[./:](?=[^\d./:])/s;
 const AFTER_NAME = /(\s*<\|.*|[:#]\d+|\(\))$/s;
 

@@ -1,7 +1,7 @@
 import { NO_USAGE, addUsage, type ModelRequest } from '../core/model.js';
 import type { ModelPrice, SpentUsage, Usage } from '../core/model.js';
 import type { Money } from '../core/task.js';
-import { tokensIn } from './token-estimate.js';
+import { tokensIn } from '../core/text.js';
 
 /** The price of an agent's model, and the names of node and model on bills. */
 export interface Meter {

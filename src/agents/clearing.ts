@@ -1,9 +1,8 @@
 import { textPart } from '../core/message.js';
 import { functionCalls, type FunctionResult, type ModelMessage } from '../core/model.js';
 import type { Clearing } from '../core/task.js';
-import { BYTES_PER_TOKEN, cutText } from '../core/text.js';
+import { BYTES_PER_TOKEN, cutText, tokensIn } from '../core/text.js';
 import { askUser } from './control-functions.js';
-import { tokensIn } from './token-estimate.js';
 
 /** A message of a conversation, and the turn that it belongs to; 0 for earlier tasks. */
 export interface TurnMessage {

@@ -1,8 +1,8 @@
 import type { ModelAnswer, ModelMessage, ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
+import { tokensIn } from '../core/text.js';
 import type { Request } from './bill.js';
 import { smallestClearing, withoutOld, type TurnMessage } from './clearing.js';
-import { tokensIn } from './token-estimate.js';
 
 /** The windows that vendors named, or refused requests beyond, by the model that was asked. */
 const LEARNED = new WeakMap<ModelProvider, number>();

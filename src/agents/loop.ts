@@ -134,7 +134,7 @@ function conclude(
   return stopReason === 'refusal' ? refusedEnd(answer, text, showsReasons) : { state: 'completed' };
 }
 
-/** What is added to a text that the model did not write to its end. */
+/** The mark after a text that the model did not write to its end. */
 const MARKS: Readonly<Partial<Record<StopReason, string>>> = {
   'max-tokens': 'The answer was cut off at the limit of its length (agent.limits.answerTokens).',
   'context-window': 'The answer was cut off because the context window of the model is full.',

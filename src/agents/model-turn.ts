@@ -67,7 +67,7 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
   return turnEnd;
 }
 
-/** What is added to a text after which the model failed. */
+/** The mark after a text that was cut because the model failed. */
 const INCOMPLETE = '[The answer is incomplete: the model failed before its end.]';
 const TIME_IS_OVER = '[The answer is incomplete: the time of the task is over.]';
 
@@ -140,7 +140,7 @@ async function askModel({ run, model }: TurnOptions, request: Request, said: Sai
 /** Shorter waits are not shown: they are over before a person has read the line. */
 const MIN_SHOWN_WAIT_MS = 1_000;
 
-/** What a person reads while a model is asked once more. */
+/** The status text that people read while a model is asked once more. */
 const RETRIES: Readonly<Partial<Record<ModelErrorCode, string>>> = {
   overloaded: 'The model is overloaded',
   'rate-limited': 'The model takes no more requests for now',

@@ -83,6 +83,17 @@ export function estimateDataTokens(data: object): number {
   return estimateTokens(text) + images * IMAGE_TOKENS;
 }
 
+const TOKENS_OF = new WeakMap<object, number>();
+
+/** Estimates the tokens of parts of model requests, each part once: no request reads a long conversation again. */
+export function tokensIn(items: readonly object[]): number {
+  return items.reduce((sum, item) => {
+    const tokens = TOKENS_OF.get(item) ?? estimateDataTokens(item);
+    TOKENS_OF.set(item, tokens);
+    return sum + tokens;
+  }, 0);
+}
+
 /** "1 byte", "2 bytes". */
 export function counted(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`;

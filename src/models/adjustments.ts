@@ -72,8 +72,8 @@ const FIT: Readonly<Partial<Record<Adjustment, (request: ModelRequest) => ModelR
 };
 
 /**
- * What the servers of some models are known to require of Chat Completions, by the vendor, the model or the host. Each is
- * taken back when the server refuses it.
+ * The known requirements of some servers of Chat Completions, by vendor, model or host. Each is taken back when the
+ * server refuses it.
  */
 const KNOWN: readonly (readonly [RegExp, Adjustment])[] = [
   [/deepseek|kimi|moonshot/i, 'thoughts'],
@@ -100,8 +100,8 @@ const LARGEST_OUTPUT = [
 const MAX_IMAGES = 1_000;
 
 /**
- * What one server refuses for one model, learned from its refusals while this process runs. Each is left out, or replaced,
- * from then on, and the refused request is sent again at once.
+ * The parts of requests that one server refuses for one model, learned while this process runs. Each is left out, or
+ * replaced, from then on, and the refused request is sent again at once.
  */
 export class Adjustments {
   readonly #learned: Set<Adjustment>;

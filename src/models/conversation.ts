@@ -205,7 +205,7 @@ function labeled({ text, filename }: Extract<Part, { kind: 'text' }>): string {
   return `The text of a file from the user, as data:\n<file name=${name}>\n${text.replace(/<\/file>/gi, '')}\n</file>`;
 }
 
-/** What follows the results of calls in a message of the user: their images, which few vendors take in a result, and its content. */
+/** The content after the results of calls: their images, which few vendors take in a result, then the user's own. */
 export function afterResults({ results, content }: UserTurn): readonly Content[] {
   const images = results.flatMap(({ id, name, images = [] }): readonly Content[] => {
     const shown = toContent(images);
@@ -218,7 +218,7 @@ export function afterResults({ results, content }: UserTurn): readonly Content[]
 /** The last request of the user, the output before it, and the request before that: vendors cache up to their ends. */
 export const MARKED_TURNS = 3;
 
-/** What an assistant says between the results of calls and a message of the user, for models that refuse the two in a row. */
+/** The sentence of the assistant between results and a user message, for models that refuse the two in a row. */
 export const BRIDGE = 'I read on.';
 
 /** The blocks of an instruction as one text. */
@@ -249,7 +249,7 @@ export function toFunctionCall({ id, name, argumentsText, isOpen }: WrittenCall)
   };
 }
 
-/** What models write in place of no arguments, besides nothing. */
+/** The texts that models write for a call without arguments. */
 const NOTHING: ReadonlySet<string> = new Set(['', 'null', '[]', 'None', 'undefined']);
 /** A Markdown block around arguments, and the empty object that some gateways send before them. */
 const AROUND = /^```\w*\s|\s*```$|^\{\}\s*(?=\{)/g;

@@ -2,7 +2,7 @@ import { answerText, functionCalls, type AnswerBlock, type ModelAnswer, type Usa
 import { ModelFailure, type Endpoint } from './failure.js';
 import { meaningsOf } from './loose.js';
 
-/** What the reason means that a vendor gives for the end of an output. */
+/** The meaning of the reason that a vendor gives for the end of an output. */
 type End =
   | 'whole'
   /** The limit of the output. */
@@ -66,7 +66,7 @@ export interface Ended {
   /** Calls that were still open at the end have `isCut`. */
   readonly content: readonly AnswerBlock[];
   readonly usage: Usage;
-  /** What the vendor says of a refusal: the categories of its filter. */
+  /** The categories of the vendor's filter that a refusal names. */
   readonly refusal?: string;
   /** Whether the model itself refused, and no filter of its vendor. */
   readonly isOwnRefusal?: boolean;
@@ -118,7 +118,7 @@ const MAX_REASON = 100;
 const WINDOW_IS_FULL =
   "The conversation does not fit into the model's context window. Shorten it or use a model with a larger one.";
 
-/** What is added to the request when a model is asked again, and how often it is asked. */
+/** The note in the request when a model is asked again, and the number of attempts. */
 const EMPTY = { note: '[Your last answer was empty. Answer now, or call a function.]', times: 1 };
 const MALFORMED = {
   note: '[Your last call could not be read. Call the function again, with one JSON object as its arguments, or answer.]',

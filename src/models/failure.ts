@@ -3,8 +3,7 @@ import { isJsonObject, parseJson, type JsonObject } from '../core/json.js';
 import type { ModelErrorCode, RefusalReason, Usage } from '../core/model.js';
 import { againAt, retryAfterMs } from '../core/retry.js';
 import { meaningsOf, objectIn, textIn } from './loose.js';
-import { windowIn } from './named-window.js';
-import { reasonIn } from './reason.js';
+import { reasonIn, windowIn } from './reason.js';
 
 /** The address of a model server, and how messages name it. */
 export interface Endpoint {
@@ -28,7 +27,7 @@ export interface FailureDetails {
   readonly usage?: Usage;
 }
 
-/** What a server says of a request that it refuses for good. */
+/** The response of a server that refuses a request for good. */
 interface Refused {
   /** The parameter that the body names; else empty. */
   readonly param: string;
@@ -107,7 +106,7 @@ function kindOfStatus(status: number): Kind {
   return status >= 300 && status < 400 ? 'redirect' : 'other';
 }
 
-/** What is said of a server before and after its status: what happened, and what to do. */
+/** The words before and after the status in the message about a failure: the event, and the advice. */
 const verdicts = (endpoint: Endpoint): Readonly<Record<Kind, readonly [before: string, after: string]>> => ({
   key: [
     endpoint.apiKey ? 'refuses the API key' : 'requires an API key',

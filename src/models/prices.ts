@@ -5,7 +5,7 @@ import { nameAtVendor, type ModelPrice } from '../core/model.js';
 export const PRICES_READ = '2026-11-26';
 const PRICES_CURRENCY = 'USD';
 
-/** What is known of a model. Without a price nobody has published one that could be confirmed. */
+/** The known facts about a model. A price that is absent could not be confirmed from a public source. */
 interface KnownModel {
   /** In US dollars; `cacheWrite` is the price of the shortest lifetime. */
   readonly price?: ModelPrice;

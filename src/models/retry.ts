@@ -63,7 +63,7 @@ export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> 
 
 /** Decides whether a call is made once more, and waits before it. */
 class NextAttempt {
-  /** What the model is told in the next attempt. */
+  /** The note for the model in the next attempt. */
   note: string | undefined;
   readonly #call: Call;
   #notes = 0;

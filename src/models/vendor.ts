@@ -107,7 +107,7 @@ export interface BodyContext {
   readonly origin: string;
   readonly endpoint: Pick<Endpoint, 'model' | 'baseUrl'>;
   readonly tuning: Tuning;
-  /** What the server refuses. */
+  /** The parts of requests that the server refuses. */
   readonly adjusted: Pick<Adjustments, 'has'>;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { smallestClearing, withoutOld, type TurnMessage } from '../../src/agents/clearing.js';
-import { tokensIn } from '../../src/agents/token-estimate.js';
+import { tokensIn } from '../../src/core/text.js';
 import { textPart } from '../../src/core/message.js';
 import type {
   FunctionResult,

@@ -102,7 +102,7 @@ export const ABLATIONS: readonly Ablation[] = [
   },
   {
     rule: 'The number in a refusal of MiniMax is no window.',
-    file: 'src/models/named-window.ts',
+    file: 'src/models/reason.ts',
     find: 'const ERROR_CODE = /exceeds limit \\(\\d+\\)/i;',
     replace: 'const ERROR_CODE = /^$/;',
     red: ['window-of-MiniMax'],

@@ -25,7 +25,7 @@ const CLASSES: Readonly<Record<number, string>> = {
   21: 'Many functions',
 };
 
-const HEAD = `# What models and servers do, and what Lango does
+const HEAD = `# Quirks of models and servers
 
 <!-- Written by \`npm run tools\`. Do not edit. -->
 

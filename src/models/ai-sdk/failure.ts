@@ -17,7 +17,7 @@ const { isNativeError } = types;
 
 type ApiError = Pick<APICallError, 'statusCode' | 'responseHeaders' | 'responseBody' | 'isRetryable'>;
 
-/** What the names of errors mean. */
+/** The meanings of the names that errors of the AI SDK have. */
 const NAMED: readonly (readonly [RegExp, says: string, about?: RefusalReason])[] = [
   [/^AI_LoadAPIKeyError$/, ' needs a key. ', 'key'],
   [/^AI_NoSuchModelError$/, ': ', 'model-name'],
@@ -34,7 +34,7 @@ export function toModelFailure(error: unknown, endpoint: Endpoint): ModelFailure
   if (name === 'AI_APICallError') return callFailure(error as Error & ApiError, endpoint);
   if (name === 'AI_TypeValidationError' || name === 'AI_JSONParseError')
     return unreadable(error as Error & { readonly value?: unknown; readonly text?: string }, endpoint);
-  // What packages say of a stream that ended without its last event.
+  // Packages report a stream that ended without its last event in these words.
   if (name === 'AI_InvalidResponseDataError' && data === undefined)
     return connectionFailure(undefined, endpoint);
   const text = redacted(String(message), endpoint);
@@ -49,7 +49,7 @@ export function toModelFailure(error: unknown, endpoint: Endpoint): ModelFailure
 function callFailure(error: Error & ApiError, endpoint: Endpoint): ModelFailure {
   const { statusCode: status, responseHeaders = {}, responseBody = '', isRetryable } = error;
   if (status === undefined) return connectionFailure(error.cause ?? error, endpoint);
-  // What fails while a package reads a success has the status of the success.
+  // An error while a package reads a successful response has the status of that response.
   if (status >= 200 && status < 300) {
     if (error.cause !== undefined) return toModelFailure(error.cause, endpoint);
     return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read.`);

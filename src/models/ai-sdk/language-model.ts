@@ -14,7 +14,7 @@ export interface AiSdkModel {
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 }
 
-/** Where a package is, and what its factory is given. */
+/** The place of a package, and the settings for its factory. */
 export interface PackageModel {
   /** The name of the package, such as "@ai-sdk/google", or one of its entries: "@ai-sdk/google-vertex/anthropic". */
   readonly package: string;

@@ -17,7 +17,7 @@ import { calls, watchedFetch, type WatchedCall } from './watched-fetch.js';
 
 /** A model of a package that the operator installed. */
 export interface AiSdkOptions extends VendorOptions, Omit<PackageModel, 'options'> {
-  /** What the package's function is given besides key, address and fetch. */
+  /** Settings for the package's function besides key, address and fetch. */
   readonly options?: JsonObject | undefined;
   readonly providerOptions?: JsonObject | undefined;
   /** The folders in which the package is looked for. */

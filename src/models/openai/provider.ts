@@ -52,7 +52,7 @@ async function openClient(options: OpenaiOptions, endpoint: Endpoint): Promise<O
   });
 }
 
-/** How a request is written and sent by one of the APIs, and its output read. */
+/** One API of OpenAI: its path, the form of its requests, and the reader of its outputs. */
 const APIS = {
   chat: { Reader: OpenaiOutputReader, path: '/chat/completions', toBody: toOpenaiRequest },
   responses: { Reader: ResponsesReader, path: '/responses', toBody: toResponsesRequest },

@@ -142,7 +142,7 @@ function assistantMessage(
   } as ChatCompletionMessageParam;
 }
 
-/** What Google's documentation names for calls of other models, which have no signature. */
+/** The signature that Google's documentation names for calls of other models, which have none. */
 const FOREIGN_CALL = {
   extra_content: { google: { thought_signature: 'skip_thought_signature_validator' } },
 };
