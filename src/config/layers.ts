@@ -92,7 +92,10 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
   ];
 }
 
-/** Where requests go: the addresses of vendors and the proxies. A proxy of the file takes the place of all variables. */
+/**
+ * The variables that decide where requests go: the addresses of vendors, and proxies. With a proxy in the file, all
+ * variables for proxies are ignored.
+ */
 function addressesFrom(env: Env, origins: ReadonlyMap<string, Origin>): readonly Override[] {
   const { httpsProxy, httpProxy, noProxy, anthropicBaseUrl, openaiBaseUrl } = ENV_VARIABLES;
   const from = ({ name: at }: { readonly name: string }, path: Path, value: unknown): Override => ({

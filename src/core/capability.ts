@@ -75,7 +75,7 @@ export interface RuleResult {
 export interface KeptKind {
   /** Completes the sentence "The server that stores …". */
   readonly what: string;
-  /** What the right allows another server to do, for the reference. */
+  /** The meaning of the right, for the reference. */
   readonly right: string;
 }
 

@@ -10,7 +10,7 @@ const NODES_MAX = 2_500;
 /** The most that is read of a schema as a server sends it. */
 const GIVEN_MAX_BYTES = 512 * 1024;
 
-/** What is kept of a schema: the next effort is made when the result of the one before is too large. */
+/** The details of a schema that an attempt keeps. The next attempt is made when the result of this one is too large. */
 interface Effort {
   /** The longest description, in characters. */
   readonly description: number;

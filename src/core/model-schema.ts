@@ -112,7 +112,7 @@ function flatten(schema: JsonObject): Flat {
   ].reduce(both, own);
 }
 
-/** What holds when both schemas hold. */
+/** Returns a schema that holds when both hold. */
 function both(a: Flat, b: Flat): Flat {
   const shared = Object.entries(b.properties).map(([key, value]) => [
     key,
@@ -126,7 +126,7 @@ function both(a: Flat, b: Flat): Flat {
   };
 }
 
-/** What holds when one of the branches holds. */
+/** Returns a schema that holds when one of the branches holds. */
 function either(branches: readonly JsonObject[]): Flat {
   const flat = branches.map(flatten);
   const keys = [...new Set(flat.flatMap(({ properties }) => Object.keys(properties)))];
@@ -145,7 +145,7 @@ function either(branches: readonly JsonObject[]): Flat {
   };
 }
 
-/** What a branch needs, in words: its constants, and the names of what it requires. */
+/** Describes a branch in words: its constants, and the members that it requires. */
 function needOf({ properties, required }: Flat): string {
   const constants = Object.entries(properties).flatMap(([key, { const: value }]) =>
     value === undefined ? [] : [`${key} ${JSON.stringify(value)}`],

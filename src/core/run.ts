@@ -20,7 +20,7 @@ export interface Run {
   readonly scrubber: Scrubber;
   /** Returns what earlier attempts recorded for a step; undefined for a step that never began. */
   recorded(step: string): RecordedStep | undefined;
-  /** What earlier attempts cleared from the conversation for a turn, in order. */
+  /** The parts of the conversation that earlier attempts cleared, in order. */
   clearings(step: string): readonly Clearing[];
   /** The questions of earlier attempts, by hash. */
   readonly questions: ReadonlyMap<string, AskedQuestion>;

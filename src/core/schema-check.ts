@@ -2,7 +2,7 @@ import { canonicalJson } from './canonical-json.js';
 import { isJsonObject, type Json, type JsonObject } from './json.js';
 import { typesOf } from './json-schema.js';
 
-/** What is wrong with a value: where, and what. */
+/** A fault of a value: its path, and the reason. */
 export interface SchemaProblem {
   readonly path: readonly (string | number)[];
   readonly text: string;

@@ -166,7 +166,7 @@ export type EventBody =
       type: 'status';
       state: 'submitted' | 'working' | 'auth-required';
       message?: Message;
-      /** What a person is asked with it. */
+      /** The questions that came with it. */
       questions?: readonly Question[];
       metadata?: JsonObject;
     }>
@@ -253,8 +253,8 @@ export type EventBody =
 export type EventType = EventBody['type'];
 
 /**
- * What a conversation lost, because it would not fit into the context window of the model. The members are numbers of
- * turns, and 0 is the number of all earlier tasks of the session.
+ * The parts of a conversation that were cleared because it did not fit into the model's context window. The members are
+ * numbers of turns, and 0 is the number of all earlier tasks of the session.
  */
 export interface Clearing {
   /** Results of turns before this one are cleared. */

@@ -69,7 +69,7 @@ function exceptions(entries: readonly string[]): (url: URL) => boolean {
   };
 }
 
-/** What a proxy that refuses says, as the rest of a sentence about it. */
+/** The reason of a proxy that refuses a connection, as the rest of a sentence about it. */
 export function refusal(status: number, target: string): string {
   return status === 407
     ? 'wants another user name and password (HTTP 407): set them in egress.proxy.'

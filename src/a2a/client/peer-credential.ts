@@ -26,7 +26,7 @@ export interface PeerEntry {
   readonly values: PeerSecrets;
 }
 
-/** What the credentials of all peers need. */
+/** The parts that the credentials of all peers need. */
 export interface CredentialParts {
   /** Resolves references to values in the vault, which belong to `owner`. */
   readonly guard: SecretGuard;

@@ -29,7 +29,7 @@ interface CardRules {
   readonly keys?: string | undefined;
 }
 
-/** What opens connections to remote agents. */
+/** The parts that open connections to remote agents. */
 interface ConnectParts {
   readonly createFetch: CreateFetch;
   /** Makes the check of addresses, which permits private ones of these hosts. */
@@ -38,7 +38,7 @@ interface ConnectParts {
   readonly timeoutMs: number;
 }
 
-/** What sends requests on behalf of an owner. */
+/** The parts that send requests on behalf of an owner. */
 interface CallingParts {
   readonly createFetch: CreateFetch;
   /** Signs the token of one request, which names the caller to the node that is its audience. */

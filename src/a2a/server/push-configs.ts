@@ -21,7 +21,7 @@ interface PushConfigsOptions {
   readonly wake: (taskId: string) => void;
 }
 
-/** What a config holds besides its address: the secrets, and the extensions whose metadata its sender asked for. */
+/** The secrets of a config, and the extensions whose metadata its sender asked for. */
 export interface SealedPush {
   readonly token?: string;
   readonly credentials?: string;

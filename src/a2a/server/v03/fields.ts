@@ -31,7 +31,7 @@ export const PROTO_FIELDS: Renames = [
   [/^configuration\.taskPushNotificationConfig/, 'configuration.pushNotification'],
 ];
 
-/** Where the fields of a push config are in the parameters that create it. */
+/** The paths of the fields of a push config in the parameters that create it. */
 interface FieldPlaces {
   readonly renames: Renames;
   readonly config: string;
