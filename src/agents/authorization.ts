@@ -24,7 +24,10 @@ export class Authorization implements Disposable {
     this.#step = step;
   }
 
-  /** Aborts when a message arrives while the peer waits: it may be the reply, and the peer gets it by another request. */
+  /**
+   * Aborts when a message arrives while the peer waits: it may be the reply, and the peer gets it by another request. Also
+   * when the task has no room for the questions.
+   */
   get signal(): AbortSignal {
     return this.#replied.signal;
   }
@@ -40,8 +43,12 @@ export class Authorization implements Disposable {
   #look(questions: readonly Question[], author: string): void {
     const { inputs } = this.#run;
     if (this.#known === undefined) {
-      this.#show(questions, author);
       this.#known = inputs.length;
+      try {
+        this.#show(questions, author);
+      } catch (error) {
+        this.#replied.abort(error);
+      }
     } else if (inputs.length > this.#known)
       this.#replied.abort(new LangoError('timeout', 'a message for it arrived'));
   }

@@ -1,5 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { Peer, PeerEvent, PeerRequest } from '../../src/core/agent.js';
+import { LangoError } from '../../src/core/errors.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { replyPart } from '../../src/core/questions.js';
@@ -157,5 +159,30 @@ describe('a question of a sub-agent', () => {
       text: 'Log in at the weather site.',
     });
     expect(run.bodies('delegation-end')[0]!.state).toBe('auth-required');
+  });
+
+  it('fails its delegation when the task has no room to say where to log in', async () => {
+    const waiting = { ...ending('weather', 'Log in.'), state: 'auth-required' } as PeerEvent & {
+      type: 'end';
+    };
+    const peer: Peer = {
+      ...fakePeer('weather', []).get('weather')!,
+      async *send(_, signal) {
+        yield { type: 'authorization', author: 'weather', waiting };
+        await once(signal, 'abort');
+        throw signal.reason;
+      },
+    };
+    const model = new ScriptedModel({ orchestrator: [call(ask('weather')), say('It failed.')] });
+    const run = MemoryRun.of(ROOT, 'hello');
+    const emit = run.emit.bind(run);
+    jest.spyOn(run, 'emit').mockImplementation((body, author) => {
+      if (body.type === 'status') throw new LangoError('limit-reached', 'The task is full.');
+      emit(body, author);
+    });
+    expect(await run.perform(tree({ model, peers: directoryOf(peer) }).root!)).toEqual({
+      state: 'completed',
+    });
+    expect(resultsIn(model.asked('orchestrator').at(-1))[0]).toContain('The task is full.');
   });
 });

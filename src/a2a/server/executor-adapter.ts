@@ -150,12 +150,18 @@ class ExecutorEvents {
     return this.#closing.promise;
   }
 
-  /** Never throws, since the executor's bus could not report it: an event that cannot be read rejects `end`. */
   take(event: AgentExecutionEvent): void {
-    if (this.#isClosed) return;
-    this.#flushAuth();
-    try {
+    this.#attempt(() => {
+      this.#flushAuth();
       this.#write(event);
+    });
+  }
+
+  /** Never throws, since nobody could catch it: an event that cannot be read or written rejects `end`. */
+  #attempt(write: () => void): void {
+    if (this.#isClosed) return;
+    try {
+      write();
     } catch (error) {
       this.#isClosed = true;
       this.#closing.reject(error);
@@ -252,7 +258,8 @@ class ExecutorEvents {
     const message = status.message && fromWireMessage(status.message);
     const said = { ...(message && { message }), ...(metadata && { metadata }) };
     this.#asksForAuth = state === 'auth-required' ? { state, ...said } : undefined;
-    if (state === 'auth-required') this.#showAuth = setImmediate(() => this.#flushAuth());
+    if (state === 'auth-required')
+      this.#showAuth = setImmediate(() => this.#attempt(() => this.#flushAuth()));
     else if (state !== 'submitted' && state !== 'working') this.#finish({ ...endOf(state), ...said });
     else this.#emit({ type: 'status', state, ...said });
   }

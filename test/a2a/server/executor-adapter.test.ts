@@ -12,6 +12,7 @@ import type { WireTask } from '../../support/a2a-requests.js';
 import { ask, rpc, sseEvents, taskIn, userMessage } from '../../support/a2a-requests.js';
 import { MemoryRun } from '../../support/memory-run.js';
 import { RecordingLogger } from '../../support/recording-logger.js';
+import { startServer } from '../../support/server.js';
 
 type Execute = (bus: ExecutionEventBus, context: RequestContext) => Promise<void> | void;
 
@@ -334,5 +335,35 @@ describe('an executor whose process died in the middle', () => {
     expect(await run.perform(once)).toMatchObject({ state: 'failed', reason: 'interrupted' });
     expect(execute.calls).toBe(0);
     expect(textOf(run.inputs.at(-1)!.message.parts)).toBe('go');
+  });
+});
+
+describe('an executor whose task is nearly full', () => {
+  it('fails its task, and not the server, when it asks for a login', async () => {
+    const asks = agentOf((bus, context) => {
+      bus.publish(update(context, TaskState.TASK_STATE_AUTH_REQUIRED, 'log in'));
+      return new Promise(() => undefined);
+    });
+    const nearlyFull: Agent = {
+      profile: asks.profile,
+      run(run) {
+        // One more is the turn of the executor.
+        while (run.room > 1) run.emit({ type: 'status', state: 'working' });
+        return asks.run(run);
+      },
+    };
+    const server = await startServer({
+      agents: [nearlyFull],
+      settings: { server: { port: 0 }, tasks: { events: 100 } },
+    });
+    try {
+      const body = JSON.stringify(userMessage('go'));
+      const answer = await server.fetch('/agents/stock/message:send', { method: 'POST', body });
+      const { task } = (await answer.json()) as { readonly task: WireTask };
+      expect(task.status.state).toBe('TASK_STATE_FAILED');
+      expect(JSON.stringify(task.status)).toContain('at most 100 journal entries');
+    } finally {
+      await server.stop();
+    }
   });
 });
