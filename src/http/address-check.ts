@@ -59,9 +59,9 @@ export const portOf = (url: URL): string => url.port || (url.protocol === 'https
 
 /** Whether the host of a URL is, by its text alone, one of a private network or this machine. */
 export function isPrivate(hostname: string): boolean {
-  const address = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(address) !== 0) return !isPublicAddress(address);
-  return !hostname.includes('.') || LOCAL_NAME.test(hostname.replace(/\.$/, ''));
+  const name = hostname.replace(/^\[|\]$|\.$/g, '');
+  if (isIP(name) !== 0) return !isPublicAddress(name);
+  return !name.includes('.') || LOCAL_NAME.test(name);
 }
 
 export function isPublicAddress(address: string): boolean {

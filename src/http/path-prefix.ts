@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 
-const PREFIX = /^(\/[\w.~-]+)+$/;
+/** Segments of a path, of which none is `.` or `..`: those would lead out of the prefix. */
+const PREFIX = /^((?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+)\/*$/;
 
 /** The path that a trusted proxy has before those of this server (X-Forwarded-Prefix); empty without one. */
 export function forwardedPrefix({ headers }: IncomingMessage, trustProxy: boolean): string {
   const given = headers['x-forwarded-prefix'];
-  const prefix = trustProxy && typeof given === 'string' ? given.trim().replace(/\/+$/, '') : '';
-  return PREFIX.test(prefix) ? prefix : '';
+  return (trustProxy && typeof given === 'string' && PREFIX.exec(given.trim())?.[1]) || '';
 }
 
 /** Removes the prefix from the path of a request, for proxies that pass it on. Other paths stay as they are. */

@@ -312,6 +312,26 @@ describe('the admission of a request', () => {
     );
   });
 
+  it.each([
+    ['/x', '/x'],
+    ['/x/y//', '/x/y'],
+    ['/.x/..y', '/.x/..y'],
+    ['/..', ''],
+    ['/x/../y', ''],
+    ['/x/.', ''],
+    ['//evil', ''],
+    ['/x//y', ''],
+    [`${'/'.repeat(3_000)}x`, ''],
+  ])('behind a trusted proxy, the prefix %s gives addresses below "%s"', async (given, prefix) => {
+    const forwarded = { 'x-forwarded-prefix': given };
+    const plain = await start([echo]);
+    expect(await (await post(plain, '1', forwarded)).json()).toMatchObject({ origin: plain.origin });
+    const trusting = await start([echo], { trustProxy: true });
+    expect(await (await post(trusting, '1', forwarded)).json()).toMatchObject({
+      origin: trusting.origin + prefix,
+    });
+  });
+
   it('reads the bearer token from the header only, and challenges', async () => {
     const host = await start([whoami]);
     const ask = (headers: Record<string, string>, query = ''): Promise<Response> =>

@@ -39,7 +39,7 @@ describe('a request to an https address behind a proxy', () => {
     await using proxy = await RecordingProxy.open({ target: 1 });
     const proxyFor = createProxyChoice({ proxy: proxy.host });
     const send = createEgress({ allowPrivate: [], timeoutMs: 5_000, logger: silentLogger, proxyFor });
-    for (const host of ['10.0.0.7', '[fd00::1]', 'db.internal', 'metadata'])
+    for (const host of ['10.0.0.7', '[fd00::1]', 'db.internal', 'metadata', 'metadata.'])
       await expect(send(`https://${host}/`)).rejects.toThrow('has a private or loopback address');
     expect(proxy.seen).toEqual([]);
   });
