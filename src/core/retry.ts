@@ -6,15 +6,13 @@ const LONGEST_DELAY_MS = 16_000;
 /** The longest wait that a server may ask for. When it asks for more, the caller decides what to do. */
 export const LONGEST_ASKED_MS = 60_000;
 
-/** Returns the wait after a number of failures: what the server asked for, else a doubling time, less a random part. */
-export function retryDelayMs(
-  failures: number,
-  askedMs: number | undefined,
-  longestMs = LONGEST_DELAY_MS,
-): number {
-  if (askedMs !== undefined) return askedMs;
+/**
+ * Returns the wait after a number of failures: a doubling time, less a random part, and at least what the server asked for.
+ * Some servers ask for no wait, or for the same second each time, as long as they are overloaded.
+ */
+export function retryDelayMs(failures: number, askedMs = 0, longestMs = LONGEST_DELAY_MS): number {
   const longest = backoffMs(failures, { firstMs: FIRST_DELAY_MS, longestMs });
-  return longest * (1 - Math.random() / 2);
+  return Math.max(askedMs, longest * (1 - Math.random() / 2));
 }
 
 /** Reads `retry-after-ms` or `Retry-After` (seconds or a date, RFC 9110 section 10.2.3). Never negative. */

@@ -99,6 +99,13 @@ const LARGEST_OUTPUT = [
 /** The most images whose refusal is remembered. */
 const MAX_IMAGES = 1_000;
 
+/** What is changed from a refusal on. */
+export interface Change {
+  readonly part: string;
+  /** Forgets the change, which did not help. */
+  undo(): void;
+}
+
 /**
  * The parts of requests that one server refuses for one model, learned while this process runs. Each is left out, or
  * replaced, from then on, and the refused request is sent again at once.
@@ -108,10 +115,16 @@ export class Adjustments {
   /** The hashes of images that the server could not read. */
   readonly #images = new Set<string>();
   #largestOutput = Infinity;
+  #changes = 0;
 
   constructor(id: string, baseUrl: string) {
     const name = `${id} ${URL.parse(baseUrl)?.hostname}`;
     this.#learned = new Set(KNOWN.flatMap(([pattern, one]) => (pattern.test(name) ? [one] : [])));
+  }
+
+  /** How often something was learned: a refusal of a request made before the newest change says nothing about that change. */
+  get changes(): number {
+    return this.#changes;
   }
 
   has(adjustment: Adjustment): boolean {
@@ -119,16 +132,17 @@ export class Adjustments {
     return this.#learned.has(adjustment) && !(isOfMembers && this.#learned.has('members'));
   }
 
-  /** Learns from the refusal of `request`. Returns what is changed from now on; undefined when nothing can be. */
-  learn({ details: { refused } }: ModelFailure, sent: SentRequest): string | undefined {
+  /** Learns from the refusal of `request`. Returns undefined when nothing can be changed. */
+  learn({ details: { refused } }: ModelFailure, sent: SentRequest): Change | undefined {
     if (refused === undefined) return undefined;
     const { param, said } = refused;
-    return (
+    const change =
       this.#learnLimit(said, sent.request) ??
       (BAD_IMAGE.test(said) ? this.#learnImage(sent.request) : undefined) ??
       this.#learnRule(param, sent) ??
-      this.#learnRule(said, sent)
-    );
+      this.#learnRule(said, sent);
+    if (change) this.#changes += 1;
+    return change;
   }
 
   /** Whether the refusal is about the blocks that the model wrote earlier in this conversation. */
@@ -143,30 +157,32 @@ export class Adjustments {
     return this.#images.size === 0 ? fit : withImages(fit, (image) => !this.#images.has(hashOf(image)));
   }
 
-  #learnRule(words: string, sent: SentRequest): Adjustment | undefined {
+  #learnRule(words: string, sent: SentRequest): Change | undefined {
     const isMeant = (part: Adjustment): boolean => RULES[part].test(words) && (HAS[part]?.(sent) ?? true);
     const found = PARTS.find((part) => !this.#learned.has(part) && isMeant(part));
-    if (found) this.#learned.add(found);
-    return found;
+    if (!found) return undefined;
+    this.#learned.add(found);
+    return { part: found, undo: () => this.#learned.delete(found) };
   }
 
-  #learnLimit(said: string, { maxTokens }: ModelRequest): string | undefined {
+  #learnLimit(said: string, { maxTokens }: ModelRequest): Change | undefined {
     const limit = Number(LARGEST_OUTPUT.map((pattern) => pattern.exec(said)?.[1]).find(Boolean));
     if (!Number.isSafeInteger(limit) || limit < 1 || limit >= Math.min(maxTokens, this.#largestOutput))
       return undefined;
+    const before = this.#largestOutput;
     this.#largestOutput = limit;
-    return `at most ${limit} tokens of output`;
+    return { part: `at most ${limit} tokens of output`, undo: () => (this.#largestOutput = before) };
   }
 
   /** Leaves out the images of the newest message that has some: those before it were accepted. */
-  #learnImage({ messages }: ModelRequest): string | undefined {
+  #learnImage({ messages }: ModelRequest): Change | undefined {
     const isNew = (hash: string): boolean => !this.#images.has(hash);
     const newest = messages
       .map((message) => imagesIn(message).map(hashOf).filter(isNew))
       .findLast((hashes) => hashes.length > 0);
     if (!newest || this.#images.size + newest.length > MAX_IMAGES) return undefined;
     for (const hash of newest) this.#images.add(hash);
-    return 'an image';
+    return { part: 'an image', undo: () => newest.forEach((hash) => this.#images.delete(hash)) };
   }
 }
 

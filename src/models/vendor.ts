@@ -5,7 +5,7 @@ import { textPart } from '../core/message.js';
 import type { ModelProvider, ModelRequest } from '../core/model.js';
 import { defined } from '../core/json.js';
 import { LONGEST_TIMER_MS } from '../core/time.js';
-import { Adjustments, withoutOwnBlocks } from './adjustments.js';
+import { Adjustments, withoutOwnBlocks, type Change } from './adjustments.js';
 import { responseFailure, type Endpoint } from './failure.js';
 import { streamCall, type OutputEvent } from './retry.js';
 
@@ -130,6 +130,9 @@ export function originOf(
 /** The most changes that one call makes to its request. */
 const MOST_CHANGES = 12;
 
+/** A change of one call only. */
+const OWN_BLOCKS: Change = { part: 'its own blocks', undo: () => {} };
+
 /** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
   { model, apiKey, timeoutMs, maxRetries, images = true, windowTokens, logger, ...tuning }: VendorOptions,
@@ -152,22 +155,30 @@ export function createVendorProvider<Client>(
     stream(request) {
       let isBare = false;
       let left = MOST_CHANGES;
+      let sentAfter = 0;
+      const made: Change[] = [];
       const fit = (): ModelRequest => adjusted.fit(isBare ? withoutOwnBlocks(request) : request);
       return streamCall({
         ...request,
-        attempt: (note) => output(withNote(fit(), note), { ...context, tuning: fitTuning(tuning, adjusted) }),
+        attempt(note) {
+          sentAfter = adjusted.changes;
+          return output(withNote(fit(), note), { ...context, tuning: fitTuning(tuning, adjusted) });
+        },
         adjust(failure) {
-          if (--left < 0) return false;
+          if (failure.details.refused === undefined || --left < 0) return false;
+          // Another call has learned something meanwhile.
+          if (adjusted.changes > sentAfter) return true;
           const isNewlyBare = !isBare && adjusted.refusesOwnBlocks(failure);
           isBare ||= isNewlyBare;
-          const changed = isNewlyBare
-            ? 'its own blocks'
-            : adjusted.learn(failure, { request: fit(), tuning });
-          if (changed !== undefined)
+          const change = isNewlyBare ? OWN_BLOCKS : adjusted.learn(failure, { request: fit(), tuning });
+          // What did not help was not the reason, and is no rule for the calls of others.
+          if (!change) for (const one of made.reverse()) one.undo();
+          else made.push(change);
+          if (change)
             logger.info('a model server refuses a part of requests, which is left out', {
-              ...{ model: id, part: changed, reason: failure.message },
+              ...{ model: id, part: change.part, reason: failure.message },
             });
-          return changed !== undefined;
+          return change !== undefined;
         },
         maxRetries: maxRetries ?? DEFAULT_MAX_RETRIES,
         logger,

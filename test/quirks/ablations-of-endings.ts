@@ -182,4 +182,11 @@ export const ENDING_RULES: readonly Ablation[] = [
     replace: ' ||',
     red: ['retried-few-abort', 'server-error-Messages'],
   },
+  {
+    rule: 'The waits grow also when the vendor asks for short ones.',
+    file: 'src/core/retry.ts',
+    find: 'return Math.max(askedMs, longest * (1 - Math.random() / 2));',
+    replace: 'return askedMs === 0 ? 1 : longest;',
+    red: ['retry-after-zero'],
+  },
 ];

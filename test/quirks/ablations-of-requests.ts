@@ -154,6 +154,20 @@ export const REQUEST_RULES: readonly Ablation[] = [
     red: ['adjusted-stream_options', 'adjusted-cache_control', 'adjusted-members-Groq'],
   },
   {
+    rule: 'A request made before another call learned is sent again.',
+    file: 'src/models/vendor.ts',
+    find: 'if (adjusted.changes > sentAfter) return true;',
+    replace: '',
+    red: ['adjusted-at-once'],
+  },
+  {
+    rule: 'What did not help is forgotten.',
+    file: 'src/models/vendor.ts',
+    find: 'for (const one of made.reverse()) one.undo();',
+    replace: '{}',
+    red: ['adjusted-in-vain'],
+  },
+  {
     rule: 'The largest output that a server names is the limit.',
     file: 'src/models/adjustments.ts',
     find: 'Math.min(request.maxTokens, this.#largestOutput) };',

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../src/core/json.js';
 import type { Part } from '../../../src/core/message.js';
 import { listIn, objectIn } from '../../../src/models/loose.js';
 import type { Quirk } from '../quirk.js';
+import { ask } from '../strict-vendor.js';
 import type { VendorRule } from '../vendor-rules.js';
 import { answerOf, modelRequest, READ_FILE } from '../../support/model-requests.js';
 import { API_KEY } from '../../support/model-wire.js';
@@ -283,7 +284,7 @@ async function openStrict(row: Row) {
 }
 
 /** A part of a request that a server refuses is left out or replaced, and that is remembered. */
-export const ADJUSTMENTS: readonly Quirk[] = ROWS.map((row) => ({
+const ROWS_OF_ONE: readonly Quirk[] = ROWS.map((row) => ({
   id: `adjusted-${row.name}`,
   class: /^(images|members|null|system)/.test(row.name) ? 3 : 14,
   wire: row.wire ?? 'Chat Completions',
@@ -318,3 +319,58 @@ export const ADJUSTMENTS: readonly Quirk[] = ROWS.map((row) => ({
     expect(strict.refused).toBe(times);
   },
 }));
+
+const UNSUPPORTED =
+  "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+
+/** What one call learns is true for others only when it helped. */
+const SHARED: readonly Quirk[] = [
+  {
+    id: 'adjusted-at-once',
+    class: 14,
+    wire: 'Chat Completions',
+    vendor: 'OpenAI behind a gateway',
+    source: 'The class: two tasks that begin at the same time',
+    quirk: 'A parameter is refused in two requests at once, before either refusal is known.',
+    right: 'Both requests are sent again without it.',
+    async check() {
+      await using server = await ScriptedServer.open();
+      const bothCame = Promise.withResolvers<void>();
+      let refused = 0;
+      server.willAlwaysReply(async (response, sent) => {
+        if (!('max_tokens' in sent.body))
+          return events(streamOf('Chat Completions', { text: 'Done.' }))(response, sent);
+        refused += 1;
+        if (refused === 2) bothCame.resolve();
+        await bothCame.promise;
+        return status(400, { error: { message: UNSUPPORTED, param: 'max_tokens' } })(response, sent);
+      });
+      const provider = openaiWire.create({ baseUrl: server.url, apiKey: API_KEY, maxRetries: 0 });
+      const answers = await Promise.all([1, 2].map(() => answerOf(provider, modelRequest({}))));
+      expect(answers.map(({ content }) => content)).toEqual(
+        [1, 2].map(() => [{ type: 'text', text: 'Done.' }]),
+      );
+    },
+  },
+  {
+    id: 'adjusted-in-vain',
+    class: 4,
+    wire: 'Messages',
+    vendor: 'Anthropic',
+    source: 'Errors (platform.claude.com)',
+    quirk: 'A request is refused for good, in words that seem to name blocks of the model.',
+    right: 'Later requests hold the blocks, because their absence did not help.',
+    async check() {
+      const call = { thoughts: 'so', calls: [{ name: 'fs_list' }] };
+      const message = 'messages.1.content.1: unexpected `tool_use_id` found in `tool_result` blocks: a.';
+      const refusal = { status: 400, body: { error: { type: 'invalid_request_error', message } } };
+      const failed = await ask({ wire: 'Messages', answers: [call, refusal] });
+      expect([failed.state, failed.requests.length]).toEqual(['failed', 3]);
+      const told = await ask({ wire: 'Messages', answers: [call, { text: 'Done.' }] });
+      expect(told.state).toBe('completed');
+      expect(json(told.requests[1]!.body.messages)).toContain('"signature":"SIGNED"');
+    },
+  },
+];
+
+export const ADJUSTMENTS: readonly Quirk[] = [...ROWS_OF_ONE, ...SHARED];

@@ -141,6 +141,22 @@ const waiting: readonly Quirk[] = [
   },
   {
     ...{
+      id: 'retry-after-zero',
+      class: 16,
+      wire: 'Messages',
+      vendor: 'Gateways',
+      source: 'The class: a constant advice, RFC 9110, section 10.2.3',
+    },
+    quirk: 'The vendor asks for no wait at each of many refusals.',
+    right: 'The waits grow nevertheless.',
+    async check() {
+      const told = await failing('Messages', busy(529, { 'retry-after': '0' }), { times: 6 });
+      expect([told.state, told.requests.length]).toEqual(['completed', 7]);
+      expect(Math.max(...waits(told))).toBeGreaterThanOrEqual(8);
+    },
+  },
+  {
+    ...{
       id: 'retry-after-hours',
       class: 16,
       wire: 'Chat Completions',
