@@ -17,11 +17,14 @@ const WRAPPER_LENGTH = '{"result":""}'.length;
 
 /** Servers of FastMCP put a value that is no object below `result`, and each item of a list into a text of its own. */
 function saysSame(texts: readonly string[], data: Json, json: string): boolean {
+  const [only, ...others] = isJsonObject(data) ? Object.values(data) : [];
+  // The official file system server gives the text of a file once more below `content`.
+  if (others.length === 0 && typeof only === 'string' && texts.includes(only)) return true;
   const bare = (text: string) => text.replace(/\s+/g, '');
   const length = texts.reduce((sum, text) => sum + text.length + 1, 0);
   // A text that says the same is not shorter, apart from white space in the data.
   if (length + WRAPPER_LENGTH < bare(json).length) return false;
-  const wrapped = isJsonObject(data) && Object.keys(data).join() === 'result' ? data['result'] : undefined;
+  const wrapped = isJsonObject(data) && Object.keys(data).join() === 'result' ? only : undefined;
   const values = [data, ...(wrapped === undefined ? [] : [wrapped])];
   const read = texts.map((text) => parseSafeJson(text) ?? text);
   const said = new Set([...read, read].map((one) => canonicalJson(one)));

@@ -38,7 +38,9 @@ describeWith('mcp', () => {
     };
     for (let tries = 0; tries < 1_000 && !(await answers(port)); tries += 1) await sleep(100);
     const model = new Obedient();
-    server = await startServer({ model, settings: { server: { port: 0 }, mcp: { servers } } });
+    // All of them in each request, instead of found by a search.
+    const agent = { describedTools: 200 };
+    server = await startServer({ model, settings: { server: { port: 0 }, agent, mcp: { servers } } });
     for (const name of Object.keys(servers)) await untilOffered(`mcp_${name}_`, model, server);
   });
   afterAll(async () => {
