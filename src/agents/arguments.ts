@@ -4,7 +4,7 @@ import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { readSchema } from '../core/json-schema.js';
 import { checkedSchema, modelSchema, VALIDATION_KEYWORDS, withFittedKeys } from '../core/model-schema.js';
-import { schemaProblems } from '../core/schema-check.js';
+import { schemaProblems, withFewBranches } from '../core/schema-check.js';
 import type { Tool } from '../core/tool.js';
 import { coerceArguments } from './coercion.js';
 
@@ -59,8 +59,10 @@ export function schemaReader(schema: JsonObject): ArgumentReader<JsonObject> {
     },
     parse(value) {
       const { checked } = read();
-      const given = coerceArguments(checked, value);
-      const problems = schemaProblems(checked, given);
+      const { given, problems } = withFewBranches(() => {
+        const given = coerceArguments(checked, value);
+        return { given, problems: schemaProblems(checked, given) };
+      });
       if (problems.length === 0) return { input: given, given };
       const known = Object.keys((read().parameters['properties'] ?? {}) as JsonObject);
       const texts = problems.map(({ path, text }) => {

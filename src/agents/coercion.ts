@@ -2,7 +2,14 @@ import { canonicalJson } from '../core/canonical-json.js';
 import { isJsonObject, parseSafeJson, type Json, type JsonObject } from '../core/json.js';
 import { typesOf } from '../core/json-schema.js';
 import { fittedKeys } from '../core/model-schema.js';
-import { isOfType, itemSchema, schemaProblems, typeOf, unknownKeys } from '../core/schema-check.js';
+import {
+  branchesOf,
+  isOfType,
+  itemSchema,
+  schemaProblems,
+  typeOf,
+  unknownKeys,
+} from '../core/schema-check.js';
 
 /** The names under which models wrap all arguments once more. */
 const WRAPPERS: ReadonlySet<string> = new Set(['arguments', 'parameters', 'input', 'args', 'kwargs']);
@@ -23,16 +30,13 @@ export function coerceArguments(schema: JsonObject, given: JsonObject): JsonObje
 }
 
 function coerce(schema: JsonObject, value: Json): Json {
-  const branches = branchesOf(schema);
+  const branches = allBranches(schema);
   const chosen = branches.length > 0 ? readingOf(branches, value) : value;
   const parts = (schema['allOf'] ?? []) as readonly JsonObject[];
   return parts.reduce<Json>((read, part) => coerce(part, read), readPlain(schema, chosen));
 }
 
-const branchesOf = ({ anyOf = [], oneOf = [] }: JsonObject) => [
-  ...(anyOf as readonly JsonObject[]),
-  ...(oneOf as readonly JsonObject[]),
-];
+const allBranches = (schema: JsonObject) => [...branchesOf(schema, 'anyOf'), ...branchesOf(schema, 'oneOf')];
 
 /** The value as the one branch wants it that can take it; the value itself when several can, each in another way. */
 function readingOf(branches: readonly JsonObject[], value: Json): Json {
@@ -141,7 +145,7 @@ function readObject(schema: JsonObject, given: JsonObject): JsonObject {
 /** Whether a text may be meant: any, or one of a list. */
 function takesText(schema: JsonObject): boolean {
   const types = wantedTypes(schema);
-  const branches = branchesOf(schema);
+  const branches = allBranches(schema);
   return (
     types.includes('string') || (types.length === 0 && (branches.length === 0 || branches.some(takesText)))
   );
@@ -149,17 +153,22 @@ function takesText(schema: JsonObject): boolean {
 
 /** Finds the name of the schema that a key means: its own, the one that vendors take, or the only one spelled alike. */
 function namesIn(members: Readonly<Record<string, JsonObject>>, given: JsonObject): (key: string) => string {
+  const keys = Object.keys(given);
+  if (keys.every((key) => Object.hasOwn(members, key))) return (key) => key;
   const known = Object.keys(members);
-  const fitted = new Map([...(fittedKeys(known) ?? [])].map(([name, fit]) => [fit, name]));
+  const fits = fittedKeys(known) ?? new Map<string, string>();
+  const fitted = new Map([...fits].map(([name, fit]) => [fit, name]));
   const spelled = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+  const [knownBySpelling, keysBySpelling] = [Map.groupBy(known, spelled), Map.groupBy(keys, spelled)];
   const isGiven = (name: string) =>
-    Object.hasOwn(given, name) || [...fitted].some(([fit, own]) => own === name && Object.hasOwn(given, fit));
+    Object.hasOwn(given, name) || Object.hasOwn(given, fits.get(name) ?? name);
   return (key) => {
     if (Object.hasOwn(members, key)) return key;
     const own = fitted.get(key);
     if (own !== undefined) return own;
-    const alike = known.filter((name) => spelled(name) === spelled(key) && !isGiven(name));
-    const rivals = Object.keys(given).filter((other) => spelled(other) === spelled(key));
-    return alike.length === 1 && rivals.length === 1 && spelled(key) !== '' ? alike[0]! : key;
+    const spelling = spelled(key);
+    const alike = knownBySpelling.get(spelling)?.filter((name) => !isGiven(name)) ?? [];
+    const isAlone = alike.length === 1 && keysBySpelling.get(spelling)!.length === 1;
+    return isAlone && spelling !== '' ? alike[0]! : key;
   };
 }

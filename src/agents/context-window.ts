@@ -4,8 +4,11 @@ import { tokensIn } from '../core/text.js';
 import type { Request } from './bill.js';
 import { smallestClearing, withoutOld, type TurnMessage } from './clearing.js';
 
-/** The windows that vendors named, or refused requests beyond, by the model that was asked. */
-const LEARNED = new WeakMap<ModelProvider, number>();
+/**
+ * The windows that vendors named, or refused requests beyond, by the model that was asked. Of a model with fallbacks, which
+ * may have smaller windows, each run learns its own.
+ */
+const LEARNED = new WeakMap<ModelProvider | ContextWindow, number>();
 
 /** The share of the window that an output may take. */
 const OUTPUT_SHARE = 1 / 4;
@@ -57,7 +60,7 @@ export class ContextWindow {
   begin(turn: number): void {
     this.#turn = turn;
     for (const { window, ...clearing } of this.#run.clearings(this.#step)) {
-      if (window !== undefined) LEARNED.set(this.#model, window);
+      if (window !== undefined) LEARNED.set(this.#asked, window);
       this.#entries = withoutOld(this.#entries, clearing);
     }
   }
@@ -83,7 +86,7 @@ export class ContextWindow {
     const window = named ?? Math.floor(Math.min(sent, this.#window ?? sent) * 0.9);
     // The vendor counts more than is estimated here when the request seems to fit.
     if (sent < window) this.#ratio = Math.min(MAX_RATIO, (this.#ratio * window) / sent);
-    LEARNED.set(this.#model, window);
+    LEARNED.set(this.#asked, window);
     const room = this.#roomFor(request, window);
     const most = room > 0 ? Math.min(tokens, room) : tokens / 2;
     return this.#clear(most * CLEARED_SHARE, 1);
@@ -95,7 +98,11 @@ export class ContextWindow {
     this.#ratio = Math.min(MAX_RATIO, Math.max(1, ratio));
     // Some servers report no usage, or that of something else.
     if (stopReason === 'context-window' && ratio > MIN_RATIO)
-      LEARNED.set(this.#model, usage.input + usage.output);
+      LEARNED.set(this.#asked, usage.input + usage.output);
+  }
+
+  get #asked(): ModelProvider | ContextWindow {
+    return this.#model.fallbacks ? this : this.#model;
   }
 
   get #step(): string {
@@ -103,7 +110,7 @@ export class ContextWindow {
   }
 
   get #window(): number | undefined {
-    return LEARNED.get(this.#model) ?? this.#model.windowTokens;
+    return LEARNED.get(this.#asked) ?? this.#model.windowTokens;
   }
 
   /** The tokens that the conversation may take, in the measure of `tokensIn`. */
@@ -115,7 +122,7 @@ export class ContextWindow {
     const clearing = smallestClearing(this.#entries, Math.max(1, this.#turn - 1), target);
     const entries = withoutOld(this.#entries, clearing);
     if (tokensIn(this.#entries) - tokensIn(entries) < leastFreed) return false;
-    const window = LEARNED.get(this.#model);
+    const window = LEARNED.get(this.#asked);
     this.#run.emit({ type: 'results-cleared', step: this.#step, ...clearing, ...(window && { window }) });
     this.#entries = entries;
     return true;

@@ -30,7 +30,7 @@ export interface SearchableFunctions {
  */
 export class FunctionSearch {
   readonly #found = new Set<string>();
-  #readCount = 0;
+  #newest: ModelMessage | undefined;
   #find: { readonly searched: readonly AgentFunction[]; readonly made: AgentFunction } | undefined;
 
   /** All functions of a turn after these messages. One that is not described can be called nevertheless. */
@@ -48,11 +48,11 @@ export class FunctionSearch {
     return [...always, ...controls, this.#finder(searched), ...found, ...undescribed];
   }
 
-  /** Reads the messages that are new since the last turn. */
+  /** Reads the messages that are new since the last turn; all of them when its newest one was cleared. */
   #read(messages: readonly ModelMessage[]): void {
-    const from = messages.length < this.#readCount ? 0 : this.#readCount;
+    const from = this.#newest ? messages.lastIndexOf(this.#newest) + 1 : 0;
     for (const message of messages.slice(from)) namesIn(message).forEach((name) => this.#found.add(name));
-    this.#readCount = messages.length;
+    this.#newest = messages.at(-1);
   }
 
   /** Made again only when the functions change, so that its description stays the same text. */

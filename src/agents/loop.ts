@@ -68,9 +68,10 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   let wasRepaired = false;
   for (let turn = 1; ; turn += 1) {
     const step = `t${turn}`;
-    conversation.begin(turn);
     if (!run.recorded(step)?.result) conversation.add(...(await readable(messages.unread())));
     const { system, functions } = options.setUpTurn(conversation.messages);
+    // After the set-up, like a clearing of this turn itself, so that a resumed run finds the same functions.
+    conversation.begin(turn);
     const last = lastTurn(turn, ledger, limits);
     const offered = last ? [] : functions.flatMap(({ spec }) => (spec ? [spec] : []));
     const request = {

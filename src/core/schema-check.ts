@@ -65,15 +65,35 @@ export function itemSchema({ items, prefixItems = [] }: JsonObject, at: number):
   return isJsonObject(own) ? own : {};
 }
 
+/** The most branches that are tried for the arguments of one call: those of a hostile server would take minutes. */
+const MOST_BRANCHES = 50_000;
+let branchesLeft = Infinity;
+
+/** Reads or checks one value. Once too many branches were tried, further ones are for the receiver to check. */
+export function withFewBranches<Result>(work: () => Result): Result {
+  branchesLeft = MOST_BRANCHES;
+  try {
+    return work();
+  } finally {
+    branchesLeft = Infinity;
+  }
+}
+
+/** The branches that may still be tried. */
+export function branchesOf(schema: JsonObject, key: 'anyOf' | 'oneOf'): readonly JsonObject[] {
+  const branches = (schema[key] ?? []) as readonly JsonObject[];
+  branchesLeft -= branches.length;
+  return branchesLeft < 0 ? [] : branches;
+}
+
 function branchProblems(schema: JsonObject, value: Json | undefined, path: Path): readonly SchemaProblem[] {
   const problemsOf = (branch: JsonObject) => {
     const found = schemaProblems(branch, value, path);
     return found.filter((problem) => problem.unknown === undefined || problem.path.length > path.length);
   };
   const all = ((schema['allOf'] ?? []) as readonly JsonObject[]).flatMap(problemsOf);
-  const others = ['anyOf', 'oneOf'].flatMap((key) => {
-    const branches = (schema[key] ?? []) as readonly JsonObject[];
-    const found = branches.map(problemsOf);
+  const others = (['anyOf', 'oneOf'] as const).flatMap((key) => {
+    const found = branchesOf(schema, key).map(problemsOf);
     if (found.length === 0 || found.some((one) => one.length === 0)) return [];
     // The branch with the fewest problems is the one that was meant.
     return found.reduce((best, one) => (one.length < best.length ? one : best));

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { z } from 'zod';
+import { schemaReader } from '../../src/agents/arguments.js';
 import { createServer, defineTool } from '../../src/index.js';
 import { call, say, ScriptedModel } from '../support/scripted-model.js';
 import { sendText, withServer } from '../support/server.js';
@@ -41,4 +42,18 @@ it('a tool of a program may name its arguments as no vendor takes them, at all d
   expect(Object.keys(parameters['properties']!)).toEqual(['top', 'where']);
   expect(JSON.stringify(parameters)).toContain('"id":{');
   expect(got).toEqual([{ $top: 5, where: [{ '@id': 'a' }] }]);
+});
+
+it('arguments are read by a bounded number of branches, so that no schema of a server blocks the process', () => {
+  const branches = Array.from({ length: 400 }, (_, at) => ({
+    type: 'object',
+    properties: { kind: { const: at }, size: { type: 'integer' } },
+  }));
+  const items = { anyOf: branches };
+  const reader = schemaReader({ type: 'object', properties: { list: { type: 'array', items } } });
+  const list = Array.from({ length: 1_000 }, () => ({ kind: 1, size: '7' }));
+  const read = reader.parse({ list });
+  const sizes = 'given' in read ? (read.given['list'] as readonly { readonly size: unknown }[]) : [];
+  expect(sizes[0]).toEqual({ kind: 1, size: 7 });
+  expect(sizes.at(-1)).toEqual({ kind: 1, size: '7' });
 });

@@ -96,9 +96,16 @@ export const ABLATIONS: readonly Ablation[] = [
   {
     rule: 'The window that a vendor names or refuses is remembered.',
     file: 'src/agents/context-window.ts',
-    find: 'return LEARNED.get(this.#model) ?? this.#model.windowTokens;',
+    find: 'return LEARNED.get(this.#asked) ?? this.#model.windowTokens;',
     replace: 'return this.#model.windowTokens;',
     red: ['window-of-Anthropic', 'window-of-MiniMax'],
+  },
+  {
+    rule: 'What a fallback says of its window is not kept for the model.',
+    file: 'src/agents/context-window.ts',
+    find: 'return this.#model.fallbacks ? this : this.#model;',
+    replace: 'return this.#model;',
+    red: ['window-of-fallback'],
   },
   {
     rule: 'The number in a refusal of MiniMax is no window.',

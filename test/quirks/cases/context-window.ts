@@ -292,4 +292,25 @@ const EARLIER: Quirk = {
   },
 };
 
-export const CONTEXT_WINDOW: readonly Quirk[] = [...LONG, ...REFUSED, EARLIER];
+const OF_FALLBACK: Quirk = {
+  ...TASK,
+  ...{
+    id: 'window-of-fallback',
+    wire: 'Chat Completions',
+    vendor: 'any',
+    source: 'The class: a chain of models with different windows',
+  },
+  quirk: 'The model is overloaded, and the window of its fallback is too small for the request.',
+  right: 'The window of the fallback is not taken for that of the model by later tasks.',
+  async check() {
+    const small = invalid("This model's maximum context length is 4096 tokens. You sent 5000.");
+    const model = { name: 'large', windowTokens: 200_000, fallbacks: ['small'] };
+    const answers: Asking['answers'] = (sent) =>
+      sent.model === 'small' ? { status: 400, body: small } : { status: 529, body: { error: {} } };
+    expect((await ask({ wire: 'Chat Completions', model, answers })).state).toBe('failed');
+    const next = await ask({ wire: 'Chat Completions', model, answers: [{ text: 'Fine.' }] });
+    expect([next.state, outputLimit(next.requests[0]!.body)]).toEqual(['completed', 8_192]);
+  },
+};
+
+export const CONTEXT_WINDOW: readonly Quirk[] = [...LONG, ...REFUSED, EARLIER, OF_FALLBACK];
