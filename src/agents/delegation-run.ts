@@ -21,7 +21,7 @@ import { Deadline } from '../core/time.js';
 import { resultOf, type Call, type CallOutcome } from './agent-function.js';
 import type { Budget } from './budget.js';
 import type { PeerContexts } from './peer-contexts.js';
-import { PeerRelay } from './peer-relay.js';
+import { openRelay, type PeerRelay } from './peer-relay.js';
 import { Authorization } from './authorization.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
@@ -129,10 +129,8 @@ async function exchangeWithPeer(
     await run.append({ type: 'delegation-start', step, callId: call.id, agent, request, final, key });
   }
   const { entryBytes } = delegation.limits;
-  const relay = new PeerRelay({
-    ...{ run, step, agent, isAnswer: final, entryBytes },
-    sharedBy: delegation.roundSize(),
-  });
+  const sharedBy = delegation.roundSize();
+  const relay = await openRelay({ run, step, agent, isAnswer: final, entryBytes, sharedBy }, exchange);
   const reached = await followPeer(delegation, exchange, { relay, progress, isRepeat });
   const end =
     exchange.isLast && isInterrupted(reached.state) ? await giveUp(delegation, reached, progress) : reached;

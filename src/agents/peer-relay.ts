@@ -4,7 +4,7 @@ import type { Json } from '../core/json.js';
 import type { Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
 import { partOf } from '../core/origin.js';
-import type { EventBody, Question } from '../core/task.js';
+import { endsText, type EventBody, type Question } from '../core/task.js';
 import { counted, shorten } from '../core/text.js';
 import { sayAnswer } from './model-turn.js';
 
@@ -18,6 +18,8 @@ export interface RelayOptions {
   readonly entryBytes: number;
   /** The number of delegations that share the journal of this task. */
   readonly sharedBy: number;
+  /** The texts that were written before a reply to the peer: its task is then told again from its newest text on. */
+  readonly told?: ReadonlySet<string>;
 }
 
 type PassedEvent = Exclude<PeerEvent, { type: 'end' | 'authorization' }>;
@@ -27,6 +29,24 @@ type TextDelta = Extract<PeerEvent, { type: 'text-delta' }>;
 type Chunk = Pick<TextDelta, 'text' | 'from'>;
 type Comment = Chunk & { readonly id: string; readonly replace?: boolean; readonly author: string };
 type EndEvent = Extract<PeerEvent, { type: 'end' }>;
+
+const NOTHING_TOLD: ReadonlySet<string> = new Set();
+
+/** Opens the relay of one exchange with a peer. After a reply, it repeats no text that the task has already. */
+export async function openRelay(
+  options: Omit<RelayOptions, 'told'>,
+  { isReply }: Readonly<{ isReply: boolean }>,
+): Promise<PeerRelay> {
+  const { run } = options;
+  const [, log = []] = (isReply && (await run.readTask(run.task.id))) || [];
+  const texts = new Map<string, string>();
+  for (const { body } of log) {
+    if (body.type !== 'text-delta') continue;
+    const before = body.replace ? '' : (texts.get(body.artifactId) ?? '');
+    texts.set(body.artifactId, before + body.text);
+  }
+  return new PeerRelay({ ...options, told: new Set(texts.values()) });
+}
 
 /** The most bytes that one delegation adds to the journal of its task. */
 const MAX_RELAYED_BYTES = 16 * 1024 * 1024;
@@ -60,11 +80,13 @@ export class PeerRelay {
   #events = 0;
   #bytes = 0;
   #taskKnown: boolean;
+  #told: ReadonlySet<string>;
   /** The text of the answer that this relay has written so far. */
   #text: string | undefined;
 
   constructor(options: RelayOptions) {
-    const { run, step, sharedBy } = options;
+    const { run, step, sharedBy, told = NOTHING_TOLD } = options;
+    this.#told = told;
     this.#options = options;
     this.#scarceRoom = Math.floor(run.room / 2);
     this.#share = Math.floor(this.#scarceRoom / sharedBy);
@@ -82,7 +104,8 @@ export class PeerRelay {
         this.#report(event);
         break;
       case 'text-delta':
-        if (isAnswer) this.#say(event);
+        if (event.replace && this.#told.has(event.text)) this.#text = event.text;
+        else if (isAnswer) this.#say(event);
         else this.#comment({ ...event, id: this.#messageId(event) });
         break;
       case 'artifact':
@@ -115,6 +138,7 @@ export class PeerRelay {
 
   #report({ activity, author, from }: ActivityEvent): void {
     const { type } = activity;
+    if (endsText(activity)) this.#told = NOTHING_TOLD;
     if (type === 'turn-start') this.#turns.set(author, (this.#turns.get(author) ?? 0) + 1);
     if (type !== 'text') this.#emit({ type: 'activity', activity, ...(from && { from }) }, author);
     else if (activity.id !== undefined) this.#comment({ ...activity, id: activity.id, author, from });

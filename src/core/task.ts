@@ -316,6 +316,11 @@ export function activityOf(body: EventBody): Activity | undefined {
   }
 }
 
+/** Whether a text that its author wrote before is over: what the author says next is another one. */
+export function endsText({ type }: Activity): boolean {
+  return type === 'tool-call' || type === 'delegation-start' || type === 'turn-start';
+}
+
 /** Whether the entry holds text from outside. */
 export function isFromOutside(body: EventBody): boolean {
   return 'fromOutside' in body && body.fromOutside === true;

@@ -2,7 +2,7 @@ import { isLangoError, LangoError } from '../core/errors.js';
 import { scrubEvent } from '../scrub/data.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
 import { endOf, joinOrigins, withoutEnd, type Origin } from '../core/origin.js';
-import type { EventBody, NewEvent } from '../core/task.js';
+import { endsText, type EventBody, type NewEvent } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 
 /** Text becomes durable and visible after this time, or once this much of it waits. */
@@ -229,6 +229,8 @@ class EventScrubber {
       return [...this.#endOthers(id), ...this.#end(id), { author, body: whole }];
     }
     const scrubbed = { author, body: scrubEvent(body, this.#scrubber) };
+    if (body.type === 'activity' && endsText(body.activity))
+      return [...this.#completeTexts(author), scrubbed];
     return endsTexts(body) ? [...this.#endAll(endsAnswer(body)), scrubbed] : [scrubbed];
   }
 
@@ -275,6 +277,17 @@ class EventScrubber {
     );
     for (const [id] of others) this.#texts.delete(id);
     return others.flatMap(([, text]) => rest(text, true));
+  }
+
+  /** Completes the texts of an agent below that begins a call or its next turn. */
+  #completeTexts(author: string | undefined): readonly NewEvent[] {
+    return [...this.#texts.values()].flatMap((text) => {
+      if (text.last.author !== author) return [];
+      const held = rest(text);
+      text.newest = '';
+      text.newestFrom = undefined;
+      return held;
+    });
   }
 
   #endAll(lastChunk: boolean): readonly NewEvent[] {

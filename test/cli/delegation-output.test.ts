@@ -64,6 +64,27 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
     });
   });
 
+  it('prints all of a text that a sub-agent writes before its call, and its final output below the call', async () => {
+    const call = { id: 'c0', name: 'exec_one', json: [JSON.stringify({ path: 'x' })] };
+    const looks = eventsByByte(
+      wire.answer({ texts: deltas('I look into the folder.'), calls: [call], stop: 'function-calls' }),
+    );
+    vendor.willReply(delegates('', { agent: 'operator', final: true }), looks, says('It is done.'));
+    await withServer(options(), async (server) => {
+      const { stdout } = await run(server, '--stream');
+      expect(stdout.split('\n').slice(2, -2)).toEqual([
+        'lango-orchestrator → operator do it',
+        'operator:',
+        'I look into the folder.',
+        'operator ▸ exec_one path="x"',
+        'operator ◂ exec_one: exec_one of x',
+        'lango-orchestrator ← operator ✔ completed',
+        'operator:',
+        'It is done.',
+      ]);
+    });
+  });
+
   it('lists a task by its request although its sub-agents wrote much', async () => {
     const many = Array.from({ length: 11 }, (_, at) => ({
       agent: 'operator',

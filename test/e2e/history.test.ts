@@ -93,4 +93,29 @@ describe.each(VENDORS)('the history of a task with a model of $provider that str
       expect(new Set(ids.history.map(({ messageId }) => messageId)).size).toBe(4);
     });
   });
+
+  it('holds the texts that an agent below wrote before its calls and its question, each whole and in its order', async () => {
+    const [ASK, REPLY] = ['I need one more word.', 'The word is blue.'];
+    vendor.willReply(
+      calls('', ['transfer_to_agent', { agent_name: 'librarian', request: 'part two', final: true }]),
+      calls(LOOK, ['save_knowledge_x', { path: 'x' }]),
+      calls(ASK, ['ask_user', { question: 'Which word?' }]),
+      says(TWO),
+    );
+    await withServer(options(), async (server) => {
+      const first = await sendText(server, REQUEST);
+      const { taskId } = first;
+      const { end, events } = await sendText(server, REPLY, { taskId });
+      expect(end).toMatchObject({ state: 'completed', text: TWO });
+      const task = (await json(server, `/tasks/${taskId}`)) as OldTask & { readonly artifacts: unknown };
+      expect(texts(task)).toEqual([REQUEST, LOOK, ASK, expect.stringContaining('Which word?'), REPLY]);
+      expect(task.artifacts).toMatchObject([{ parts: [{ text: TWO }] }]);
+      const told = [...first.events, ...events].map((event) => {
+        if (event.type === 'text-delta') return `${event.replace ? '\n' : ''}${event.text}`;
+        return event.type === 'activity' && event.activity.type === 'tool-call' ? '\ncall' : '';
+      });
+      // What follows a reply begins with the text before it.
+      expect(told.join('').trim().split('\n')).toEqual([LOOK, 'call', ASK, ASK, 'call', TWO]);
+    });
+  });
 });

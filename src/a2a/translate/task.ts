@@ -3,7 +3,7 @@ import type { Task } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
 import { textOf, textPart, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
-import type { TaskEvent, TaskRecord } from '../../core/task.js';
+import { endsText, type TaskEvent, type TaskRecord } from '../../core/task.js';
 import { isPlainText, toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { closingOf, withAuthor, textMessage, textArtifact } from './events.js';
 import { keepAsked } from './asked.js';
@@ -38,6 +38,10 @@ export class TaskFold {
   readonly #messagesById = new Map<string, Message>();
   readonly #artifacts = new Map<string, Growing<Artifact>>();
   readonly #continued = new Set<string>();
+  /** The artifact whose text is being written, and its author. */
+  #writing: { readonly id: string; readonly author: string } | undefined;
+  /** The places in the history of texts that precede a call, by the artifact that holds the text until it starts again. */
+  readonly #before = new Map<string, Growing<Message>>();
   readonly #changes = new Changes();
   /** The metadata of an executor's events. */
   #metadata: JsonObject = {};
@@ -59,15 +63,22 @@ export class TaskFold {
       case 'activity':
         if (body.activity.type === 'text')
           this.#messages.push(textMessage(event, author, body.activity.text));
+        else if (endsText(body.activity)) this.#endText(event, author);
+        break;
+      case 'turn-start':
+      case 'question':
+        this.#endText(event, author);
         break;
       case 'turn-end': {
         const text = body.stopReason === 'function-calls' ? answerText(body.content).trim() : '';
-        if (text !== '') this.#messages.push(textMessage(event, author, text));
+        if (text === '') break;
+        this.#messages.push(textMessage(event, author, text));
+        this.#writing = undefined;
         break;
       }
       case 'text-delta':
         if (body.isMessage) this.#openMessage(event, author, body).addText(body.text);
-        else this.#open(textArtifact(body.artifactId, '', author), body.replace).addText(body.text);
+        else this.#addText(body, author);
         break;
       case 'artifact':
         this.#open(withAuthor(body.artifact, author), !body.append).add(body.artifact);
@@ -152,6 +163,24 @@ export class TaskFold {
     this.#streamed.set(id, fresh);
     this.#messages.push(fresh);
     return fresh;
+  }
+
+  #addText({ artifactId: id, text, replace }: TextDelta, author: string): void {
+    const before = this.#before.get(id);
+    if (replace && text !== '') before?.addText(textOf(this.#artifacts.get(id)?.close().parts ?? []).trim());
+    this.#before.delete(id);
+    this.#writing = { id, author };
+    this.#open(textArtifact(id, '', author), replace).addText(text);
+  }
+
+  /** Keeps a place in the history for the author's text, which becomes a message there if the artifact starts again. */
+  #endText(event: TaskEvent, author: string): void {
+    if (this.#writing?.author !== author) return;
+    const message = new Growing(textMessage(event, author, ''));
+    this.#streamed.set(message.close().id, message);
+    this.#messages.push(message);
+    this.#before.set(this.#writing.id, message);
+    this.#writing = undefined;
   }
 
   #open(artifact: Artifact, replace: boolean): Growing<Artifact> {

@@ -1,4 +1,5 @@
-import { activityIn, authorIn, seqOf } from './wire.js';
+import { endsText } from '../../core/task.js';
+import { activityIn, authorIn, seqOf, waits } from './wire.js';
 import type { Artifact, Message, Part, Status, StreamEvent, Task } from './wire.js';
 
 /** One thing that people see of a task, in the order in which it began. */
@@ -24,12 +25,13 @@ export type Item =
 
 type ByAgent = Readonly<{ key: string; author: string }>;
 
-export type View = Readonly<{ items: readonly Item[]; status: Status }>;
+/** `artifacts` are whole; an item has the part of a text that was written between two calls. */
+export type View = Readonly<{ items: readonly Item[]; artifacts: readonly Artifact[]; status: Status }>;
 
 /** The task exactly as people saw it after the first `count` events. */
 export function viewAt(task: Task, events: readonly StreamEvent[], count: number): View {
   const items: Item[] = [];
-  const open = new Map<string, Item>();
+  const building: Building = { items, open: new Map(), artifacts: new Map() };
   const said = saidAt(task, events);
   let status: Status = events.length === 0 ? task.status : { state: 'TASK_STATE_SUBMITTED' };
   let next = 0;
@@ -42,37 +44,49 @@ export function viewAt(task: Task, events: readonly StreamEvent[], count: number
   for (let index = 0; index < count; index += 1) {
     const event = events[index]!;
     addSaid(seqOf(event));
-    if (event.artifactUpdate) addArtifact(event.artifactUpdate, { items, open });
+    if (event.artifactUpdate) addArtifact(event.artifactUpdate, building);
     else if (event.statusUpdate) {
       status = event.statusUpdate.status;
-      addStatus(event, { items, open });
+      addStatus(event, building);
     }
   }
   addSaid(count === events.length ? Infinity : seqOf(events[count]!));
-  return { items, status };
+  return { items, artifacts: [...building.artifacts.values()], status };
 }
 
 interface Building {
   readonly items: Item[];
   readonly open: Map<string, Item>; // The items that may still grow.
+  readonly artifacts: Map<string, Artifact & { parts: Part[] }>;
 }
 
 function addArtifact(
   { artifact, append, metadata }: NonNullable<StreamEvent['artifactUpdate']>,
-  { items, open }: Building,
+  { items, open, artifacts }: Building,
 ): void {
-  const key = `artifact ${artifact.artifactId}`;
+  const { artifactId, name = artifactId, parts } = artifact;
+  const whole = append ? artifacts.get(artifactId) : undefined;
+  if (whole) whole.parts.push(...parts);
+  else artifacts.set(artifactId, { artifactId, name, parts: [...parts] });
+  const key = `artifact ${artifactId}`;
   const known = open.get(key);
   if (known?.kind === 'artifact') {
     if (!append) known.parts = [];
-    known.parts.push(...artifact.parts);
+    known.parts.push(...parts);
     return;
   }
-  const { name = artifact.artifactId, parts } = artifact;
+  // The mark of the end of a text.
+  if (append && parts.every(({ text }) => text === '')) return;
   const author = authorIn(artifact) || authorIn({ metadata });
-  const item: Item = { kind: 'artifact', key, author, name, parts: [...parts] };
+  const item: Item = { kind: 'artifact', key: `${key} ${items.length}`, author, name, parts: [...parts] };
   items.push(item);
   open.set(key, item);
+}
+
+/** Ends the texts of an author, or all: what is written next is a text of its own, below what came in between. */
+function endTexts(open: Map<string, Item>, author?: string): void {
+  for (const [key, item] of open)
+    if ('author' in item && (author === undefined || item.author === author)) open.delete(key);
 }
 
 function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): void {
@@ -81,6 +95,8 @@ function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): vo
   const activity = activityIn({ metadata });
   const key = `${items.length}`;
   const at = Date.parse(status.timestamp ?? '');
+  if (waits(status.state)) endTexts(open);
+  else if (activity && endsText(activity)) endTexts(open, author);
   switch (activity?.type) {
     case 'text': {
       const known = activity.id === undefined ? undefined : open.get(`text ${activity.id}`);
@@ -134,13 +150,10 @@ function saidAt({ id, history = [] }: Task, events: readonly StreamEvent[]) {
   let after = 0;
   return history.flatMap((message): { message: Message; after: number }[] => {
     if (message.role === 'ROLE_USER') return [{ message, after }];
-    after = Math.max(after, places.get(message.messageId) ?? 0);
+    // A text before a call has the number of an event that is not in the stream.
+    after = Math.max(after, places.get(message.messageId) ?? numberIn(message.messageId));
     return [];
   });
 }
 
-export function artifactsIn(items: readonly Item[]): readonly Artifact[] {
-  return items.flatMap((item) =>
-    item.kind === 'artifact' ? [{ artifactId: item.key, name: item.name, parts: item.parts }] : [],
-  );
-}
+const numberIn = (messageId: string) => Number(/:(\d+)$/.exec(messageId)?.[1] ?? 0);

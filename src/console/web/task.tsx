@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { ask } from './api.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
-import { artifactsIn, viewAt, type View } from './fold.js';
+import { viewAt, type View } from './fold.js';
 import { link, names, Note, place, Rows, TwoClicks, useAction } from './page.js';
 import { Json, Parts, visible } from './parts.js';
 import { Decisions, Questions } from './questions.js';
@@ -137,7 +137,7 @@ function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
         </>
       );
     case 'artifacts': {
-      const artifacts = artifactsIn(view.items);
+      const { artifacts } = view;
       if (artifacts.length === 0) return <p>There are no artifacts at this event.</p>;
       return (
         <>
