@@ -51,7 +51,12 @@ export interface Container {
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
   readonly securityContext?: Rights;
   readonly resources?: { readonly requests?: Labels; readonly limits?: Labels };
-  readonly volumeMounts?: readonly { name: string; readonly mountPath: string }[];
+  readonly volumeMounts?: readonly {
+    name: string;
+    readonly mountPath: string;
+    readonly subPath?: string;
+    readonly readOnly?: boolean;
+  }[];
   readonly lifecycle?: { readonly preStop?: { readonly sleep?: { readonly seconds: number } } };
   readonly startupProbe?: Probe;
   readonly livenessProbe?: Probe;
@@ -80,6 +85,7 @@ export interface PodSpec {
 /** The pods of a Deployment or a Job. */
 export interface Workload {
   readonly name: string;
+  readonly namespace: string;
   readonly isServer: boolean;
   readonly labels: Labels;
   readonly selector: Selector | undefined;
@@ -96,6 +102,7 @@ export function workloadsOf(manifests: readonly Manifest[]): readonly Workload[]
       };
       return {
         name: metadata.name,
+        namespace: metadata.namespace ?? '',
         isServer: kind === 'Deployment',
         labels: template.metadata.labels,
         selector,

@@ -3,6 +3,7 @@ import { findBuilder, Kit, workloadsOf, type Manifest, type Workload } from './k
 import { readNode, variablesOf } from './nodes.js';
 import { addressFindings, containersOf, referenceFindings } from './references.js';
 import { schemaFindings } from './schemas.js';
+import { CONTAINERS, containersIn } from './workloads.js';
 
 /** deploy/kubernetes as kustomize builds it: no test runs on a cluster. */
 
@@ -48,7 +49,9 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
         expect(addressFindings(addressesOf(workload, keys), manifests)).toEqual([]);
         if (!workload.isServer) continue;
         expect(secondsToSpare(workload, keys)).toBeGreaterThanOrEqual(5);
-        expect(keys.get('server.allowedHosts')).toContain(workload.name);
+        const { name } = workload;
+        const inCluster = ['lango', 'lango.svc', 'lango.svc.cluster.local'].map((end) => `${name}.${end}`);
+        expect(keys.get('server.allowedHosts')).toEqual([name, ...inCluster]);
         const isScraped = components.includes('prometheus') && workload.name === 'lango';
         expect(keys.get('metrics.enabled')).toBe(isScraped);
       }
@@ -91,6 +94,13 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
       }
     });
   });
+
+  it.each(['single', 'replicas', 'stack'] as const)(
+    'give each container of %s the image, the probes, the rights and the volumes of its workload',
+    (overlay) => {
+      expect(containersIn(manifestsOf(overlay))).toEqual(CONTAINERS[overlay]);
+    },
+  );
 
   it('run the agents that their names say', () => {
     const names = (overlay: string) => workloadsOf(manifestsOf(overlay)).map(({ name }) => name);
