@@ -39,6 +39,7 @@ const LENGTHENED = [
 
 export default {
   globalSetup: './test/support/built-modules.ts',
+  testSequencer: './test/support/long-first.js',
   testRegex: isCampaign
     ? [...CAMPAIGNS, ...LENGTHENED].map((path) => `/${path}\\.test\\.ts$`)
     : ['\\.test\\.ts$'],
