@@ -4,36 +4,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import axe from 'axe-core';
 import type { Page } from 'playwright-core';
-import { describeConsole, say, signIn, Stage, STORY_PIECES, TOKEN } from './stage.js';
+import { describeConsole, say, seriousFaults, shot, signIn, Stage, STORY_PIECES, TOKEN } from './stage.js';
 
 let stage: Stage;
 let page: Page;
 const faults: string[] = [];
-
-/** The serious faults that axe-core finds in the page. */
-async function seriousFaults(): Promise<readonly string[]> {
-  await page.evaluate(axe.source);
-  return page.evaluate<string[]>(
-    `axe.run().then(({ violations }) => violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => id + ': ' + nodes[0].html))`,
-  );
-}
-
-async function shot(name: string): Promise<void> {
-  const folder = process.env['SHOTS'];
-  if (folder === undefined) return;
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    for (const width of [360, 1200]) {
-      await page.setViewportSize({ width, height: 800 });
-      await page.waitForTimeout(150);
-      await page.screenshot({ path: path.join(folder, `${name}-${colorScheme}-${width}.png`) });
-    }
-  }
-}
 
 const go = (place: string) => page.evaluate(`void (location.hash = ${JSON.stringify(place)})`);
 
@@ -57,8 +33,8 @@ describeConsole('the console in a browser', () => {
     await say(page, 'hello there');
     await page.getByText('Hello, you.').waitFor();
     await page.getByRole('link', { name: 'Download note.txt' }).waitFor();
-    await shot('chat');
-    expect(await seriousFaults()).toEqual([]);
+    await shot(page, 'chat');
+    expect(await seriousFaults(page)).toEqual([]);
     await say(page, 'something hostile');
     await page.getByText('<script>window.hurt=1</script>').waitFor();
     expect(await page.evaluate('window.hurt')).toBeUndefined();
@@ -66,7 +42,7 @@ describeConsole('the console in a browser', () => {
     await page.setViewportSize({ width: 360, height: 800 });
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
     await page.getByText('bidi \\u{202e}txt.exe').waitFor();
-    await shot('hostile');
+    await shot(page, 'hostile');
   });
 
   it('approves and denies after showing the exact arguments', async () => {
@@ -81,8 +57,8 @@ describeConsole('the console in a browser', () => {
         await go('#/approvals');
         await page.getByText('1 waiting.').waitFor();
         await page.getByText('Without a reply it counts as denied').waitFor();
-        await shot('approvals');
-        expect(await seriousFaults()).toEqual([]);
+        await shot(page, 'approvals');
+        expect(await seriousFaults(page)).toEqual([]);
       }
       await page.getByRole('button', { name: decision, exact: true }).last().click();
       await page.getByRole('button', { name: `Really ${decision.toLowerCase()} fs_delete` }).click();
@@ -98,8 +74,8 @@ describeConsole('the console in a browser', () => {
     await page.getByRole('link', { name: 'tree' }).click();
     await page.getByRole('link', { name: 'operator' }).first().waitFor();
     await page.getByText('Tokens and money').waitFor();
-    await shot('tree');
-    expect(await seriousFaults()).toEqual([]);
+    await shot(page, 'tree');
+    expect(await seriousFaults(page)).toEqual([]);
     await page.getByRole('link', { name: 'operator' }).first().click();
     await page.getByText('operator calls fs_delete').first().waitFor();
   });
@@ -138,8 +114,8 @@ describeConsole('the console in a browser', () => {
     await go('#/tasks');
     await page.getByRole('link', { name: /hello there/ }).click();
     await page.getByText('Hello, you.').waitFor();
-    await shot('task');
-    expect(await seriousFaults()).toEqual([]);
+    await shot(page, 'task');
+    expect(await seriousFaults(page)).toEqual([]);
     await page.getByRole('slider').fill('0');
     await page.getByText('As it was: event 0').waitFor();
     expect(await page.getByText('Hello, you.').count()).toBe(0);
@@ -161,7 +137,7 @@ describeConsole('the console in a browser', () => {
       .getByText(/connection is lost|cannot be reached/)
       .first()
       .waitFor();
-    await shot('offline');
+    await shot(page, 'offline');
     await stage.start();
     await signIn(page);
     await page.getByText(`Part ${STORY_PIECES} of the tale`).waitFor();
@@ -201,7 +177,7 @@ describeConsole('the console in a browser', () => {
         .waitFor();
       await far.getByText(/finding/).click();
       await far.getByText(/skills\[0\]\.examples/).waitFor();
-      await shot('card');
+      await shot(page, 'card');
       expect(await page.evaluate('window.hurt')).toBeUndefined();
       expect(await page.locator('main img, main script').count()).toBe(0);
       await page.setViewportSize({ width: 360, height: 800 });
@@ -225,8 +201,8 @@ describeConsole('the console in a browser', () => {
     const own = page.getByLabel('planner', { exact: true });
     await own.getByText('Its card is signed.').waitFor();
     await own.getByText('Nothing is wrong with its card.').waitFor();
-    await shot('agents');
-    expect(await seriousFaults()).toEqual([]);
+    await shot(page, 'agents');
+    expect(await seriousFaults(page)).toEqual([]);
     await page.getByRole('button', { name: 'Remove' }).click();
     await page.getByRole('button', { name: 'Really remove far' }).click();
     await page.getByText('There are no remote agents.').waitFor();
@@ -237,8 +213,8 @@ describeConsole('the console in a browser', () => {
     ] as const) {
       await go(place);
       await page.getByText(words).first().waitFor();
-      await shot(place.slice(2));
-      expect([place, await seriousFaults()]).toEqual([place, []]);
+      await shot(page, place.slice(2));
+      expect([place, await seriousFaults(page)]).toEqual([place, []]);
     }
     const kept = await page.evaluate('JSON.stringify([document.cookie, { ...localStorage }, location.href])');
     expect(kept).not.toContain(TOKEN);

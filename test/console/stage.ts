@@ -2,7 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { access } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import path from 'node:path';
 import { describe } from '@jest/globals';
+import axe from 'axe-core';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { ended, lango, makeHome, startServer, type Home, type Server } from '../cli/lango-process.js';
 import { anthropicEvent, anthropicWire } from '../support/anthropic-wire.js';
@@ -120,6 +122,32 @@ export async function signIn(page: Page, token = TOKEN): Promise<void> {
 export async function say(page: Page, text: string): Promise<void> {
   await page.getByLabel('Message').fill(text);
   await page.getByRole('button', { name: 'Send', exact: true }).click();
+}
+
+/** The serious faults that axe-core finds in the page. */
+export async function seriousFaults(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate<string[]>(
+    `axe.run().then(({ violations }) => violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => id + ': ' + nodes[0].html))`,
+  );
+}
+
+/** Writes pictures of a page into the folder of the variable SHOTS. */
+export async function shot(page: Page, name: string): Promise<void> {
+  const folder = process.env['SHOTS'];
+  if (folder === undefined) return;
+  const size = page.viewportSize();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.waitForTimeout(150);
+      await page.screenshot({ path: path.join(folder, `${name}-${colorScheme}-${width}.png`) });
+    }
+  }
+  if (size) await page.setViewportSize(size);
 }
 
 const HOSTILE = [

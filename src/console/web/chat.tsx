@@ -1,13 +1,15 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ask, listTasks, newId } from './api.js';
+import { addFiles, Composer, newDraft, write, type Draft } from './composer.js';
 import { Conversation } from './conversation.js';
 import { useFollowed } from './follow.js';
+import { useFollowing } from './following.js';
 import { viewAt } from './fold.js';
-import { agentsOf, node } from './node.js';
-import { Choice, Form, link, names, Note, useAction, useLoaded } from './page.js';
-import { Parts, sizeOf } from './parts.js';
+import { agentsOf, node, readCard } from './node.js';
+import { Choice, link, names, Note, useAction, useLoaded } from './page.js';
+import { Parts, visible } from './parts.js';
 import { Questions } from './questions.js';
-import { hasEnded, stateWords, waits, type Message, type Part, type Task } from './wire.js';
+import { hasEnded, stateWords, waits, type Message, type Task } from './wire.js';
 
 /** A chat is one context of an agent; its address names both, so that it can be opened again. */
 export function ChatView() {
@@ -28,26 +30,42 @@ function NewChat({ agent }: Readonly<{ agent: string }>) {
 function Chat({ agent, contextId }: Readonly<{ agent: string; contextId: string }>) {
   const [begun, setBegun] = useState<readonly Task[]>([]);
   const [replies, setReplies] = useState<readonly Message[]>([]);
-  const [open, setOpen] = useState<Task>();
+  const [present, setPresent] = useState<Readonly<Record<string, Task>>>({});
+  const draft = useMemo(newDraft, []);
+  const { box, follows, toEnd } = useFollowing();
+  const { note, act } = useAction();
   const { value: earlier, fault } = useLoaded(() => tasksOf(agent, contextId), [agent, contextId]);
   const all = [...new Map([...(earlier ?? []), ...begun].map((task) => [task.id, task])).values()];
+  const open = Object.values(present).filter(({ status }) => !hasEnded(status.state));
+  const waiting = open.findLast(({ status }) => waits(status.state));
+  const running = open.filter(({ status }) => !waits(status.state));
   const send = async (message: Message) => {
-    const place = open && waits(open.status.state) ? { taskId: open.id } : {};
+    const place = waiting ? { taskId: waiting.id } : {};
     const sent = { message: { ...message, contextId, ...place }, configuration: { returnImmediately: true } };
     const result = await ask<{ task?: Task; message?: Message }>(agent, 'SendMessage', sent);
     if (result.task) setBegun((before) => [...before, result.task!]);
     else if (result.message) setReplies((before) => [...before, result.message!]);
+    toEnd();
   };
-  if (!earlier && !fault) return <Note>Loading the conversation…</Note>;
+  const stop = () => void act(() => Promise.all(running.map(({ id }) => ask(agent, 'CancelTask', { id }))));
+  const isEmpty = earlier !== undefined && all.length === 0 && replies.length === 0;
   return (
-    <section class="chat">
-      <h2>Chat</h2>
-      <AgentChoice agent={agent} />
-      {fault && <Note>{fault}</Note>}
-      {all.length === 0 && <Note>Ask {agent} something. The output comes as it is written.</Note>}
-      <div role="log" aria-label="Conversation">
+    <section class="chat" {...dropsInto(draft)}>
+      <header>
+        <h2>Chat</h2>
+        <AgentChoice agent={agent} />
+      </header>
+      {!earlier && <Note>{fault || 'Loading the conversation…'}</Note>}
+      {isEmpty && <Suggestions agent={agent} draft={draft} />}
+      <div role="log" aria-label="Conversation" ref={box}>
         {all.map((task) => (
-          <Turn key={task.id} agent={agent} id={task.id} onChange={setOpen} />
+          <Turn
+            key={task.id}
+            agent={agent}
+            id={task.id}
+            onEdit={(words) => write(draft, words)}
+            onChange={(now) => setPresent((before) => ({ ...before, [now.id]: now }))}
+          />
         ))}
         {replies.map(({ messageId, parts }) => (
           <article key={messageId} class="agent">
@@ -55,8 +73,51 @@ function Chat({ agent, contextId }: Readonly<{ agent: string; contextId: string 
           </article>
         ))}
       </div>
-      <Composer onSend={send} />
+      <div class="dock">
+        {!follows && (
+          <button type="button" class="newest" onClick={toEnd}>
+            ↓ To the newest
+          </button>
+        )}
+        {note && <Note>{note}</Note>}
+        <Composer draft={draft} onSend={send} onStop={running.length > 0 ? stop : undefined} />
+      </div>
     </section>
+  );
+}
+
+/** Files that are dropped anywhere on the chat are attached. */
+function dropsInto(draft: Draft) {
+  const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') === true;
+  return {
+    onDragOver: (event: DragEvent) => {
+      if (hasFiles(event)) event.preventDefault();
+    },
+    onDrop: (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      addFiles(draft, event.dataTransfer?.files);
+    },
+  };
+}
+
+const SUGGESTIONS_SHOWN = 6;
+
+/** What the agent's card names as examples. */
+function Suggestions({ agent, draft }: Readonly<{ agent: string; draft: Draft }>) {
+  const { value } = useLoaded(() => readCard(agent), [agent]);
+  const examples = value?.card.skills?.flatMap(({ examples = [] }) => examples) ?? [];
+  return (
+    <>
+      <Note>Ask {agent} something. The output comes as it is written.</Note>
+      <div class="suggestions">
+        {[...new Set(examples)].slice(0, SUGGESTIONS_SHOWN).map((words) => (
+          <button key={words} type="button" onClick={() => write(draft, words)}>
+            {visible(words)}
+          </button>
+        ))}
+      </div>
+    </>
   );
 }
 
@@ -77,14 +138,16 @@ function AgentChoice({ agent }: Readonly<{ agent: string }>) {
   );
 }
 
+interface TurnProps {
+  readonly agent: string;
+  readonly id: string;
+  readonly onEdit: (words: string) => void;
+  readonly onChange: (task: Task) => void;
+}
+
 /** One task of the conversation, which streams while it works. */
-function Turn({
-  agent,
-  id,
-  onChange,
-}: Readonly<{ agent: string; id: string; onChange: (task: Task) => void }>) {
+function Turn({ agent, id, onEdit, onChange }: TurnProps) {
   const { task, events, count, fault, isAway } = useFollowed(agent, id);
-  const { note, act } = useAction();
   const total = count.value;
   const view = useMemo(() => task.value && viewAt(task.value, events, total), [task.value, total]);
   useEffect(() => {
@@ -92,98 +155,14 @@ function Turn({
   }, [task.value, view?.status.state]);
   if (!task.value || !view) return <Note>{fault.value || 'Loading…'}</Note>;
   const { state } = view.status;
-  const cancel = () => void act(() => ask(agent, 'CancelTask', { id }));
   return (
     <>
-      <Conversation view={view} />
+      <Conversation view={view} onEdit={onEdit} />
       <Questions agent={agent} task={{ ...task.value, status: view.status }} />
       <p class="facts">
         <a href={link('tasks', agent, id)}>{stateWords(state)}</a>{' '}
-        {!hasEnded(state) && (
-          <button type="button" onClick={cancel}>
-            Cancel
-          </button>
-        )}{' '}
-        {isAway.value && 'The connection is lost. The output continues as soon as the server responds.'}{' '}
-        {note}
+        {isAway.value && 'The connection is lost. The output continues as soon as the server responds.'}
       </p>
     </>
   );
-}
-
-/** A message on its way. Sending it again uses the same id, so that the server takes it once. */
-type Draft = Readonly<{ message: Message; fault: string }>;
-
-function Composer({ onSend }: Readonly<{ onSend: (message: Message) => Promise<void> }>) {
-  const [text, setText] = useState('');
-  const [files, setFiles] = useState<readonly File[]>([]);
-  const [draft, setDraft] = useState<Draft>();
-  const send = async (message: Message) => {
-    setDraft({ message, fault: '' });
-    try {
-      await onSend(message);
-      setDraft(undefined);
-      setText('');
-      setFiles([]);
-    } catch (error) {
-      setDraft({ message, fault: (error as Error).message });
-    }
-  };
-  const compose = async () => {
-    const parts = [...(text.trim() === '' ? [] : [{ text }]), ...(await Promise.all(files.map(toPart)))];
-    if (parts.length > 0) await send({ messageId: newId(), role: 'ROLE_USER', parts });
-  };
-  const isBusy = draft?.fault === '';
-  return (
-    <Form class="composer" onSend={compose}>
-      <label>
-        Message
-        <textarea
-          rows={3}
-          value={text}
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-            event.preventDefault();
-            if (!isBusy) void compose();
-          }}
-        />
-      </label>
-      <div class="buttons">
-        <label>
-          Files{' '}
-          <input
-            type="file"
-            multiple
-            key={files.length === 0 ? 'none' : 'some'}
-            onChange={({ currentTarget }) => setFiles([...(currentTarget.files ?? [])])}
-          />
-        </label>
-        <button class="primary" disabled={isBusy}>
-          {isBusy ? 'Sending…' : 'Send'}
-        </button>
-      </div>
-      {files.length > 0 && <p>{files.map(({ name, size }) => `${name} (${sizeOf(size)})`).join(', ')}</p>}
-      {draft && draft.fault !== '' && (
-        <p role="alert">
-          {draft.fault}{' '}
-          <button type="button" onClick={() => void send(draft.message)}>
-            Send it again
-          </button>
-        </p>
-      )}
-    </Form>
-  );
-}
-
-function toPart(file: File): Promise<Part> {
-  const reader = new FileReader();
-  return new Promise((resolve, reject) => {
-    reader.onerror = () => reject(new Error(`The file ${file.name} cannot be read.`));
-    reader.onload = () => {
-      const [, raw = ''] = (reader.result as string).split(',');
-      resolve({ raw, filename: file.name, mediaType: file.type || 'application/octet-stream' });
-    };
-    reader.readAsDataURL(file);
-  });
 }

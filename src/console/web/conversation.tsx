@@ -3,15 +3,18 @@ import { useState } from 'preact/hooks';
 import { repliesIn, isReply, questionsIn } from '../../core/questions.js';
 import type { Item, View } from './fold.js';
 import { duration } from './page.js';
-import { Json, Parts, visible } from './parts.js';
+import { Copy, Json, Parts, visible } from './parts.js';
 import { GivenReply } from './questions.js';
-import { hasEnded, stateWords } from './wire.js';
+import { hasEnded, stateWords, textOf, type Part } from './wire.js';
 
 /** The newest items that are shown at once. To draw thousands of them takes too long. */
 const SHOWN_ITEMS = 200;
 
 /** A task as people read it: what was said, done and made, in its order. */
-export function Conversation({ view: { items, status } }: Readonly<{ view: View }>) {
+export function Conversation({
+  view: { items, status },
+  onEdit,
+}: Readonly<{ view: View; onEdit?: (words: string) => void }>) {
   const [room, setRoom] = useState(SHOWN_ITEMS);
   const hidden = Math.max(0, items.length - room);
   return (
@@ -22,28 +25,22 @@ export function Conversation({ view: { items, status } }: Readonly<{ view: View 
         </button>
       )}
       {items.slice(hidden).map((item) => (
-        <ItemView key={item.key} item={item} isOpen={!hasEnded(status.state)} />
+        <ItemView key={item.key} item={item} isOpen={!hasEnded(status.state)} onEdit={onEdit} />
       ))}
     </div>
   );
 }
 
-function ItemView({ item, isOpen }: Readonly<{ item: Item; isOpen: boolean }>) {
+interface ItemProps {
+  readonly item: Item;
+  readonly isOpen: boolean;
+  readonly onEdit: ((words: string) => void) | undefined;
+}
+
+function ItemView({ item, isOpen, onEdit }: ItemProps) {
   switch (item.kind) {
-    case 'user': {
-      const replies = repliesIn(item.parts).filter(isReply);
-      return (
-        <article class="user" aria-label="You">
-          <p class="author">You</p>
-          {replies.map((reply) => (
-            <p key={reply.hash}>
-              <GivenReply reply={reply} />
-            </p>
-          ))}
-          {replies.length === 0 && <Parts parts={item.parts} />}
-        </article>
-      );
-    }
+    case 'user':
+      return <Said parts={item.parts} onEdit={onEdit} />;
     case 'text':
     case 'artifact':
       return (
@@ -54,6 +51,11 @@ function ItemView({ item, isOpen }: Readonly<{ item: Item; isOpen: boolean }>) {
           </p>
           {/* Open questions are shown as such below the conversation, decided ones with their decisions. */}
           <Parts parts={item.parts.filter((part) => questionsIn([part]).length === 0)} />
+          {textOf(item.parts) !== '' && (
+            <p class="tools">
+              <Copy text={textOf(item.parts)} />
+            </p>
+          )}
         </article>
       );
     case 'tool': {
@@ -98,6 +100,30 @@ function ItemView({ item, isOpen }: Readonly<{ item: Item; isOpen: boolean }>) {
       );
     }
   }
+}
+
+/** A message of a person. */
+function Said({ parts, onEdit }: Readonly<{ parts: readonly Part[]; onEdit: ItemProps['onEdit'] }>) {
+  const replies = repliesIn(parts).filter(isReply);
+  const text = replies.length === 0 ? textOf(parts) : '';
+  return (
+    <article class="user" aria-label="You">
+      <p class="author">You</p>
+      {replies.map((reply) => (
+        <p key={reply.hash}>
+          <GivenReply reply={reply} />
+        </p>
+      ))}
+      {replies.length === 0 && <Parts parts={parts} />}
+      {text !== '' && onEdit && (
+        <p class="tools">
+          <button type="button" class="quiet" onClick={() => onEdit(text)}>
+            Edit and send again
+          </button>
+        </p>
+      )}
+    </article>
+  );
 }
 
 /** A line that opens. Its inside is made when a person opens it, because a task may have thousands of them. */

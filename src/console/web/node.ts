@@ -15,7 +15,11 @@ export interface Card {
   readonly description?: string;
   readonly version?: string;
   readonly supportedInterfaces?: readonly { readonly url: string; readonly protocolBinding: string }[];
-  readonly skills?: readonly { readonly id: string; readonly name: string }[];
+  readonly skills?: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly examples?: readonly string[];
+  }[];
   readonly signatures?: readonly unknown[];
 }
 

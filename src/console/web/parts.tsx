@@ -1,6 +1,6 @@
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
-import { useMemo } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { textOf, type Part } from './wire.js';
 
 /** Longer texts are shown as they are: to render them as markdown takes too long. */
@@ -31,7 +31,42 @@ function Markdown({ text }: { readonly text: string }) {
       }),
     [text],
   );
-  return <div class="text" dir="auto" dangerouslySetInnerHTML={{ __html: html as unknown as string }} />;
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    for (const block of box.current!.querySelectorAll('pre')) addCopyButton(block);
+  }, [html]);
+  return (
+    <div ref={box} class="text" dir="auto" dangerouslySetInnerHTML={{ __html: html as unknown as string }} />
+  );
+}
+
+/** Adds a button to a block of code. It is no part of the sanitized text, which may hold none. */
+function addCopyButton(block: HTMLElement): void {
+  const text = block.textContent;
+  const button = document.createElement('button');
+  Object.assign(button, { type: 'button', className: 'quiet copy', textContent: 'Copy' });
+  button.addEventListener('click', () => void copy(text).then((words) => (button.textContent = words)));
+  const frame = document.createElement('div');
+  frame.className = 'code';
+  block.tabIndex = 0;
+  block.replaceWith(frame);
+  frame.append(block, button);
+}
+
+/** Resolves with what the button says then. */
+const copy = (text: string) =>
+  navigator.clipboard.writeText(text).then(
+    () => 'Copied',
+    () => 'The browser does not allow to copy',
+  );
+
+export function Copy({ text }: Readonly<{ text: string }>) {
+  const [words, setWords] = useState('Copy');
+  return (
+    <button type="button" class="quiet" onClick={() => void copy(text).then(setWords)}>
+      {words}
+    </button>
+  );
 }
 
 /** Shows characters that turn or hide text, but for those that languages and emoji need, as in terminal/safe-text.ts. */
