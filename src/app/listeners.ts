@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import type { GrpcServer, GrpcServerOptions } from '../a2a/server/grpc/server.js';
 import { createA2aRoutes, createDiscoveryRoutes, isA2aPath, MCP_PATH } from '../a2a/server/routes.js';
 import { StreamSlots } from '../a2a/server/stream-slots.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
 import { openConsole } from '../console/console.js';
+import { BytesInFlight } from '../core/bytes-in-flight.js';
 import { loadPackage } from '../core/errors.js';
 import { exchangeOf, type HttpRoute } from '../core/http.js';
 import type { Authenticator } from '../core/identity.js';
@@ -49,6 +51,7 @@ export async function createListeners(node: ListenerParts, { rightFor, mounts, h
   const known = () => node.peers.known();
   const authenticator = createIdentity(node, rightFor);
   const slots = new StreamSlots(config.server.limits);
+  const bytesInFlight = new BytesInFlight(config.server.limits.bytesInFlight ?? standardBytesInFlight());
   metrics?.addSources({ streams: () => slots.open });
   const a2aRoutes = createA2aRoutes({
     agents,
@@ -64,6 +67,7 @@ export async function createListeners(node: ListenerParts, { rightFor, mounts, h
     pathPrefix: baseUrl ? new URL(baseUrl).pathname.replace(/\/+$/, '') : '',
     allowedHosts: [...config.server.allowedHosts, ...(baseUrl ? [new URL(baseUrl).host] : [])],
     authenticator,
+    bytesInFlight,
     isLoopbackOnly: config.auth.mode === 'none',
     ...routeParts(node, a2aRoutes, await createMcp(node, slots)),
     mounts: [
@@ -75,7 +79,7 @@ export async function createListeners(node: ListenerParts, { rightFor, mounts, h
     health,
     logger,
   });
-  const grpc = await createGrpc(node, { authenticator, slots });
+  const grpc = await createGrpc(node, { authenticator, slots, bytesInFlight });
   return {
     /** Resolves once both listen. Rejects with `unavailable` when an address cannot be taken. Call it once. */
     async start(): Promise<ListenerAddress> {
@@ -100,6 +104,13 @@ export async function createListeners(node: ListenerParts, { rightFor, mounts, h
       await Promise.all([host.stop(), grpc?.stop()]);
     },
   };
+}
+
+/** By the memory that the process may use, also in a container: a body or answer takes several times its bytes. */
+function standardBytesInFlight(): number {
+  return Math.floor(
+    Math.min((process.constrainedMemory() || Infinity) / 16, getHeapStatistics().heap_size_limit / 8),
+  );
 }
 
 /** Authenticates callers as `auth` says. */
@@ -158,7 +169,7 @@ async function createMcp(
 /** Loads the gRPC library only where gRPC is on: loading costs memory and time at the start. */
 async function createGrpc(
   { config, tls, published: agents, root, logger }: ListenerParts,
-  shared: Pick<GrpcServerOptions, 'authenticator' | 'slots'>,
+  shared: Pick<GrpcServerOptions, 'authenticator' | 'slots' | 'bytesInFlight'>,
 ): Promise<GrpcServer | undefined> {
   const { grpc, host, limits } = config.server;
   if (!grpc.enabled) return undefined;

@@ -24,6 +24,10 @@ import { SIGNATURE_ALGORITHMS } from '../core/card.js';
 
 const serverLimits = group('Limits of requests, streams and runs.', {
   bodyBytes: count(MIB, 'The largest request body, in bytes.'),
+  bytesInFlight: optional(
+    z.number().int().min(MIB),
+    'The most bytes of request bodies and answers that the server holds at once. One caller gets at most half of it, less beside others; what does not fit waits, or gets 503 with Retry-After. Default: a sixteenth of the memory that the process may use, and at most an eighth of its heap.',
+  ),
   jsonDepth: count(64, 'The deepest nesting of JSON in a request.', { max: 1000 }),
   jsonKeys: count(1000, 'The most members of one JSON object in a request.'),
   headerBytes: count(16 * KIB, 'The largest size of all headers of a request, in bytes.'),

@@ -25,10 +25,17 @@ export interface HttpExchange {
   caller(): Promise<Caller>;
   /** Counts a request that needs no caller; counts it once. Throws `too-many`. */
   anyone(): void;
-  /** Reads the whole body as JSON. Throws `too-large` or `invalid-input` (syntax, depth, keys, encoding). */
+  /** Reads the whole body as JSON. Throws `too-large`, `invalid-input` (syntax, depth, keys, encoding) or `unavailable`. */
   readJson(): Promise<Json>;
-  /** Reads the whole body, of at most `limit` bytes. Throws `too-large` or `content-type-not-supported`. */
+  /** Reads the whole body, of at most `limit` bytes. Throws `too-large`, `content-type-not-supported` or `unavailable`. */
   readBytes(limit: number): Promise<Buffer>;
+  /**
+   * Call it before an answer is made of at most `bytes` (default: of unknown size), and `answered` after it. Returns a
+   * promise when too many bytes are in flight: it resolves when there is room, and rejects with `unavailable` after seconds.
+   */
+  roomForAnswer(bytes?: number): Promise<void> | undefined;
+  /** Call it when the body is of no more use. From then on only what the client has not read of the response counts. */
+  answered(): void;
 }
 
 /** Serves some paths of the host; resolves with false, with nothing written, for others. The host sends its errors. */

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
 import { assertJsonValue, keepIdOf, type Json } from '../core/json.js';
 import { Deadline } from '../core/time.js';
+import type { HeldBytes } from '../core/bytes-in-flight.js';
 import { assertJsonLimits, membersOf } from './json-scan.js';
 
 export interface BodyLimits {
@@ -23,14 +24,18 @@ const BYTE_ORDER_MARK = '\uFEFF';
 const DISCARD_BYTES = 16 * 1024 * 1024;
 const DISCARD_MS = 1_000;
 
-/** Reads the body as JSON. Checks every limit before parsing. Rejects like `HttpExchange.readJson`. */
-export async function readJson(request: IncomingMessage, limits: BodyLimits): Promise<Json> {
+/** Reads the body as JSON, once its bytes may be held. Checks every limit before parsing. Rejects like `HttpExchange.readJson`. */
+export async function readJson(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  held?: HeldBytes,
+): Promise<Json> {
   const earlierBody = bodyOfOtherParser(request);
   if (earlierBody !== undefined && !Buffer.isBuffer(earlierBody))
     return checkParsed(earlierBody.json, limits);
   assertJsonType(request);
   if (earlierBody === undefined) assertNotCompressed(request);
-  const bytes = earlierBody ?? (await readBody(request, limits));
+  const bytes = earlierBody ?? (await readBody(request, limits, held));
   if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   if (bytes.length === 0) throw new LangoError('invalid-input', 'The request has no body; JSON is expected.');
   if (!isUtf8(bytes)) throw new LangoError('invalid-input', 'The body is not UTF-8 text.');
@@ -45,11 +50,15 @@ export async function readJson(request: IncomingMessage, limits: BodyLimits): Pr
 }
 
 /** Reads the body as bytes. Rejects like `HttpExchange.readBytes`. */
-export async function readBytes(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
+export async function readBytes(
+  request: IncomingMessage,
+  limits: BytesLimits,
+  held?: HeldBytes,
+): Promise<Buffer> {
   const earlierBody = bodyOfOtherParser(request);
   if (earlierBody !== undefined && !Buffer.isBuffer(earlierBody)) throw bodyAlreadyRead();
   if (earlierBody === undefined) assertNotCompressed(request);
-  const bytes = earlierBody ?? (await readBody(request, limits));
+  const bytes = earlierBody ?? (await readBody(request, limits, held));
   if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   return bytes;
 }
@@ -108,15 +117,38 @@ function assertJsonType(request: IncomingMessage): void {
 const unsupported = (message: string, headers: Readonly<Record<string, string>> = {}): LangoError =>
   new LangoError('content-type-not-supported', message, { headers });
 
-async function readBody(request: IncomingMessage, limits: BytesLimits): Promise<Buffer> {
-  const declared = Number(request.headers['content-length'] ?? 0);
-  const bytes =
-    declared > limits.bodyBytes
-      ? undefined
-      : ((await readArrived(request)) ?? (await collect(request, limits)));
-  if (bytes && bytes.length <= limits.bodyBytes) return bytes;
+async function readBody(
+  request: IncomingMessage,
+  limits: BytesLimits,
+  held: HeldBytes | undefined,
+): Promise<Buffer> {
+  const expected = expectedBytes(request, limits.bodyBytes);
+  if (expected <= limits.bodyBytes) {
+    const waiting = held?.add(expected);
+    if (waiting) await orDiscard(request, waiting);
+    const bytes = (await readArrived(request)) ?? (await collect(request, limits));
+    if (bytes && bytes.length <= limits.bodyBytes) {
+      held?.set(bytes.length);
+      return bytes;
+    }
+  }
   await discardRest(request);
   throw tooLarge(limits.bodyBytes);
+}
+
+/** The size that the headers declare; the largest permitted one for a body in chunks. */
+function expectedBytes({ headers }: IncomingMessage, largest: number): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : largest;
+}
+
+/** Settles as `waiting` does. A refused body is dropped first, so that the client gets the response. */
+async function orDiscard(request: IncomingMessage, waiting: Promise<void>): Promise<void> {
+  try {
+    await waiting;
+  } catch (error) {
+    await discardRest(request);
+    throw error;
+  }
 }
 
 function tooLarge(limit: number): LangoError {

@@ -7,8 +7,11 @@ import { newId } from '../core/ids.js';
 import type { Json } from '../core/json.js';
 import { readTraceparent, traceIdOf } from '../core/trace.js';
 import type { Logger } from '../core/logger.js';
+import { scopeKey } from '../core/task.js';
 import { clientAddress } from './admission.js';
 import { readBytes, readJson, type BodyLimits } from './body.js';
+import { HeldBytes, type BytesInFlight } from '../core/bytes-in-flight.js';
+import { networkOf } from './rate-limit.js';
 
 /** Returns the Authorization header that the session of a browser stands for; undefined without a session. */
 type SessionAuthorization = (request: IncomingMessage, baseUrl: string) => string | undefined;
@@ -16,6 +19,7 @@ type SessionAuthorization = (request: IncomingMessage, baseUrl: string) => strin
 /** The settings that all exchanges share. */
 export interface ExchangeOptions {
   readonly limits: BodyLimits;
+  readonly bytesInFlight: BytesInFlight;
   readonly logger: Logger;
   /** Whether requests come through a proxy, which may send those of several clients over one connection. */
   readonly trustProxy: boolean;
@@ -49,6 +53,8 @@ export class Exchange implements HttpExchange {
   #caller: Promise<Caller> | undefined;
   #json: Promise<Json> | undefined;
   #isCounted = false;
+  #owner: string | undefined;
+  #held: HeldBytes | undefined;
 
   constructor(facts: ExchangeFacts) {
     this.#facts = facts;
@@ -99,17 +105,35 @@ export class Exchange implements HttpExchange {
   }
 
   readJson(): Promise<Json> {
-    return (this.#json ??= readJson(this.request, this.#facts.limits));
+    return (this.#json ??= readJson(this.request, this.#facts.limits, this.#heldBytes()));
   }
 
   readBytes(limit: number): Promise<Buffer> {
-    return readBytes(this.request, { ...this.#facts.limits, bodyBytes: limit });
+    return readBytes(this.request, { ...this.#facts.limits, bodyBytes: limit }, this.#heldBytes());
+  }
+
+  roomForAnswer(bytes?: number): Promise<void> | undefined {
+    return this.#heldBytes().addAnswer(bytes);
+  }
+
+  answered(): void {
+    this.#held?.set(this.response.writableLength);
+  }
+
+  /** Call it once the response is closed. */
+  release(): void {
+    this.#held?.release();
+  }
+
+  #heldBytes(): HeldBytes {
+    const { bytesInFlight } = this.#facts;
+    return (this.#held ??= new HeldBytes(bytesInFlight, this.#owner ?? networkOf(this.address)));
   }
 
   async #identify(): Promise<Caller> {
     const { authenticator, closing, request, trustProxy, sessionAuthorization } = this.#facts;
     if (closing.aborted) throw closing.reason;
-    return authenticator.authenticate({
+    const caller = await authenticator.authenticate({
       authorization: request.headers.authorization ?? sessionAuthorization?.(request, this.baseUrl),
       views: headerText(request.headers['lango-owner']),
       path: this.path,
@@ -117,6 +141,8 @@ export class Exchange implements HttpExchange {
       ...(trustProxy ? {} : { connection: request.socket }),
       certificate: () => certificateOf(request),
     });
+    this.#owner = scopeKey(caller);
+    return caller;
   }
 
   #watch(): AbortSignal {

@@ -117,6 +117,7 @@ export class RequestPipeline {
     this.#open.add(response);
     response.once('close', () => {
       this.#open.delete(response);
+      exchange.release();
       if (this.isIdle) this.#whenIdle?.();
       const { method = '' } = request;
       const { statusCode: status } = response;

@@ -15,6 +15,8 @@ export interface Mount {
   readonly addTo: (router: Router) => void;
 }
 
+/** About the most that an endpoint answers at once. */
+const PAGE_BYTES = 1024 * 1024;
 /** Matches paths exactly, as the protocol's own routes do. */
 const EXACT = { caseSensitive: true, strict: true };
 
@@ -94,7 +96,10 @@ export function mountEndpoints(endpoints: readonly HttpEndpoint[]): Mount {
         const route = router.route(path);
         for (const { method, handle } of group) {
           route[method](async (request, response) => {
-            sendJson(response, 200, await handle(exchangeOf(request), request.params));
+            const exchange = exchangeOf(request);
+            if (method === 'get') await exchange.roomForAnswer(PAGE_BYTES);
+            sendJson(response, 200, await handle(exchange, request.params));
+            exchange.answered();
           });
         }
         const allowed = group.map(({ method }) => method.toUpperCase()).join(', ');

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { BytesInFlight } from '../../src/core/bytes-in-flight.js';
 import type { HttpRoute } from '../../src/core/http.js';
 import type { LogFields, Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
@@ -37,6 +38,7 @@ export async function startHost(
     allowedOrigins: [],
     limits: LIMITS,
     authenticator: createAuthenticator({ mode: 'token', token: TOKEN, logger: silentLogger }),
+    bytesInFlight: new BytesInFlight(2 ** 24),
     routes,
     health: () => ({ ready: true }),
     logger: silentLogger,

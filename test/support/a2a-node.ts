@@ -12,6 +12,7 @@ import { createA2aRoutes, createDiscoveryRoutes } from '../../src/a2a/server/rou
 import type { StreamLimits } from '../../src/a2a/server/stream-slots.js';
 import { StreamSlots } from '../../src/a2a/server/stream-slots.js';
 import type { Agent } from '../../src/core/agent.js';
+import { BytesInFlight } from '../../src/core/bytes-in-flight.js';
 import type { Logger } from '../../src/core/logger.js';
 import { silentLogger } from '../../src/core/logger.js';
 import type { Storage } from '../../src/stores/storage.js';
@@ -99,7 +100,9 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
   const streams = { ...STREAM_LIMITS, ...options.streams };
   const slots = new StreamSlots(streams);
   const authenticator = createAuthenticator({ mode: auth, token: TOKEN, logger });
+  const bytesInFlight = new BytesInFlight(2 ** 28);
   const grpc = createGrpcServer({
+    bytesInFlight,
     host: '127.0.0.1',
     port: 0,
     agents: published,
@@ -110,6 +113,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
     logger,
   });
   const host = new Host({
+    bytesInFlight,
     host: '127.0.0.1',
     port: 0,
     trustProxy: false,

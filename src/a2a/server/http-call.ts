@@ -99,7 +99,8 @@ interface JsonResponse {
 }
 
 /** Responds in one write, with the length, so that the connection stays open. Does nothing when the client is gone. */
-export function sendJson({ request, response }: HttpExchange, sent: JsonResponse): void {
+export function sendJson(exchange: HttpExchange, sent: JsonResponse): void {
+  const { request, response } = exchange;
   if (response.destroyed || response.headersSent) return;
   response.writeHead(sent.status, {
     'Content-Type': sent.type,
@@ -111,6 +112,7 @@ export function sendJson({ request, response }: HttpExchange, sent: JsonResponse
     ...sent.headers,
   });
   response.end(request.method === 'HEAD' ? undefined : sent.body);
+  exchange.answered();
 }
 
 /** The form in which a binding writes the responses of one operation. */
@@ -131,6 +133,8 @@ export async function serveOperation(
     const events = () => operation.events(request);
     return streaming.send(exchange, { scope: call.scope, events, framing: format, headers });
   }
+  const waiting = operation.changes ? undefined : exchange.roomForAnswer();
+  if (waiting) await waiting;
   const result = await operation.call(request);
   sendJson(exchange, { status: 200, type: format.type, body: format.result(result.toJson()), headers });
 }

@@ -61,6 +61,8 @@ export interface StreamOperation extends Named {
 interface Named {
   readonly name: OperationName;
   readonly codec: { toJSON(params: never): unknown };
+  /** Whether it changes something; otherwise it only reads. */
+  readonly changes: boolean;
 }
 
 /** The result of an operation as the protocol's message, and as its JSON. */
@@ -144,6 +146,7 @@ function unary<Name extends OperationName, Result>(
     name,
     kind: 'unary',
     codec: REQUESTS[name].codec,
+    changes: row.changes !== undefined,
     async call(request) {
       const params = admittedParams(name, request, row.changes !== undefined);
       const result = row.run(request.agent.handler, params, request.context);
@@ -162,6 +165,7 @@ function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Na
     name,
     kind: 'stream',
     codec: REQUESTS[name].codec,
+    changes: row.changes !== undefined,
     events(request) {
       const params = admittedParams(name, request, row.changes !== undefined);
       const events = row.run(request.agent.handler, params, request.context);

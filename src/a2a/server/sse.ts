@@ -38,11 +38,13 @@ export class Streaming {
     return this.#slots.hold(call.scope, () => this.#pump(exchange, call));
   }
 
-  async #pump({ response, closing }: HttpExchange, { events, framing, headers }: StreamCall): Promise<void> {
+  async #pump(exchange: HttpExchange, { events, framing, headers }: StreamCall): Promise<void> {
+    const { response, closing } = exchange;
     const iterator = events()[Symbol.asyncIterator]();
     let next = iterator.next();
     await waitAtMost(OPEN_AFTER_MS, next, { ref: false });
     const stream = new EventStream(response, this.#limits, headers);
+    exchange.answered();
     const sendOne = async (item: IteratorResult<StreamResponse>): Promise<boolean> => {
       if (item.done === true || response.destroyed) return false;
       const waiting = stream.send(frame(item.value, framing));

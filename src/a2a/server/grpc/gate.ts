@@ -6,9 +6,11 @@ import {
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
+import { HeldBytes, type BytesInFlight } from '../../../core/bytes-in-flight.js';
 import { LangoError } from '../../../core/errors.js';
 import type { Authenticator, Caller, ClientCertificate } from '../../../core/identity.js';
 import type { Logger } from '../../../core/logger.js';
+import { scopeKey } from '../../../core/task.js';
 import { readTrace } from '../../translate/trace.js';
 import type { Call } from '../../translate/call.js';
 import { CURSOR_PARAMETER, EXTENSIONS_PARAMETERS, cursorIn, extensionsIn } from '../service-parameters.js';
@@ -19,9 +21,11 @@ export interface GateOptions {
   readonly authenticator: Authenticator;
   readonly limits: {
     readonly headerBytes: number;
+    readonly bodyBytes: number;
     /** Time a client has from its admission until its message has arrived. */
     readonly bodySeconds: number;
   };
+  readonly bytesInFlight: BytesInFlight;
   /** Aborts when the server stops. */
   readonly closing: AbortSignal;
   readonly logger: Logger;
@@ -31,6 +35,8 @@ export interface GateOptions {
 interface Admission {
   readonly scope: Caller;
   readonly from: string;
+  /** The bytes of the message and of the response, until the end of the call. */
+  readonly held: HeldBytes;
   /** Ends the call and drops what its client has not read. */
   cut(): void;
 }
@@ -57,6 +63,7 @@ export class Gate {
     let isReceived = false;
     let isOver = false;
     let timer: NodeJS.Timeout | undefined;
+    let held: HeldBytes | undefined;
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
@@ -66,7 +73,17 @@ export class Gate {
               if (!isOver) timer = setTimeout(refuseLate, limits.bodySeconds * 1_000);
               pass(metadata);
             };
-            this.#admit(call, metadata).then(passOn, refuse);
+            const hold = (bytes: HeldBytes): Promise<void> | undefined => {
+              held = bytes;
+              if (isOver) held.release();
+              // The size of the message is not known before it has arrived.
+              return held.add(limits.bodyBytes);
+            };
+            this.#admit(call, metadata).then(hold).then(passOn).catch(refuse);
+          },
+          onReceiveMessage(message: Buffer, pass) {
+            held?.set(message.length);
+            pass(message);
           },
           onReceiveHalfClose(pass) {
             isReceived = true;
@@ -76,6 +93,7 @@ export class Gate {
           /** Runs at the end of every call, also of a completed one. */
           onCancel() {
             isOver = true;
+            held?.release();
             clearTimeout(timer);
             if (!isReceived) streamOf(call)?.close(NO_ERROR);
           },
@@ -90,8 +108,8 @@ export class Gate {
     return this.#admissions.get(metadata)!;
   }
 
-  async #admit(call: ServerInterceptingCallInterface, metadata: Metadata): Promise<void> {
-    const { authenticator, limits, closing } = this.#options;
+  async #admit(call: ServerInterceptingCallInterface, metadata: Metadata): Promise<HeldBytes> {
+    const { authenticator, limits, bytesInFlight, closing } = this.#options;
     if (closing.aborted) throw closing.reason;
     assertMetadataSize(metadata, limits.headerBytes);
     const from = call.getConnectionInfo().remoteAddress ?? 'unknown';
@@ -100,7 +118,10 @@ export class Gate {
       address: from,
       certificate: () => certificateOf(call),
     });
-    this.#admissions.set(metadata, { scope, from, cut: () => streamOf(call)?.close(ENHANCE_YOUR_CALM) });
+    const held = new HeldBytes(bytesInFlight, scopeKey(scope));
+    const cut = (): void => void streamOf(call)?.close(ENHANCE_YOUR_CALM);
+    this.#admissions.set(metadata, { scope, from, held, cut });
+    return held;
   }
 }
 

@@ -85,7 +85,10 @@ class A2aService {
 
   async respond(method: GrpcMethod, operation: UnaryOperation, call: UnaryCall): Promise<Buffer> {
     const request = this.#open(method, call);
+    const { held } = this.#options.gate.admissionOf(call);
+    if (!operation.changes) await held.addAnswer();
     const bytes = method.encode(await operation.call(request));
+    held.set(bytes.length);
     this.#options.unread.add(call, bytes.length);
     return bytes;
   }
@@ -97,8 +100,10 @@ class A2aService {
       const { scope, signal } = request.call;
       const writer = new EventWriter(call, limits);
       await slots.hold(scope, async () => {
-        for await (const event of operation.events(request))
+        for await (const event of operation.events(request)) {
+          this.#options.gate.admissionOf(call).held.set(0);
           await writer.write(method.encodeEvent(event), signal);
+        }
         await writer.flush(signal);
       });
       // A plain end would say that the stream is complete, while the client has to resume it.
