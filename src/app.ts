@@ -71,6 +71,8 @@ export interface AppOptions extends LoadedConfig {
   readonly hidden?: Set<string>;
   /** Starts although acknowledged data is missing in the database. Default: refuses, and says what is missing. */
   readonly acceptDamage?: boolean | undefined;
+  /** Ends a wait for the database at the start (`storage.sqlite.waitSeconds`), which then fails. `stop` does too. */
+  readonly interrupted?: AbortSignal;
   /** Agents of the program that uses Lango as a library: published like those of the roster, and sub-agents too. */
   readonly agents?: readonly (Agent | DefinedAgent)[];
   /** Tools besides those of the shipped families. The prefix of a tool's name decides which agent gets it. */
@@ -233,7 +235,11 @@ async function openBase(options: AppOptions, stopping: AbortSignal, onStop: OnSt
   const tls = await readTls(config.server.tls);
   const observers = await openObservers(options, hidden, onStop);
   const { read: keys, seal } = await openKeys(config.home);
-  const storage = await openStores(options, onStop);
+  const { interrupted = stopping } = options;
+  const storage = await openStores(
+    { ...options, stopping: AbortSignal.any([stopping, interrupted]) },
+    onStop,
+  );
   return { ...options, token, tls, ...observers, hidden, keys, seal, storage, stopping };
 }
 

@@ -3,6 +3,7 @@ import { isShipped } from '../capabilities/index.js';
 import { prepareFolders } from '../config/folders.js';
 import { requireDatabaseUrl } from '../config/secrets.js';
 import type { Capability } from '../core/capability.js';
+import { pause } from '../core/time.js';
 import { startSweeping } from '../journal/sweeper.js';
 import type { CapabilityTables } from '../storage/capability-tables.js';
 import type { Moved } from '../storage/moving.js';
@@ -17,13 +18,19 @@ export { verifyDatabase } from '../storage/sqlite/verify.js';
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;
 
+/** The interval at which a start tries to open a database that another server uses. */
+const RETRY_MS = 250;
+
 /** `acceptDamage`: see `AppOptions`. */
 type StorageSources = Parts<'config' | 'secrets' | 'schema' | 'logger'> & { readonly acceptDamage?: boolean };
 
 /** Opens the database, and starts to remove tasks that are older than `tasks.retentionDays`. */
-export async function openStores(options: StorageSources, onStop: OnStop): Promise<Storage> {
+export async function openStores(
+  options: StorageSources & Parts<'stopping'>,
+  onStop: OnStop,
+): Promise<Storage> {
   const { retentionDays } = options.config.tasks;
-  const storage = await openStorage(options);
+  const storage = await openOnceFree(options);
   onStop(() => storage.close());
   // The error is named without its text, because clients read why their task failed.
   const noteCrash = (error: unknown) =>
@@ -35,6 +42,21 @@ export async function openStores(options: StorageSources, onStop: OnStop): Promi
     onStop(startSweeping({ retention: storage.retention, ageMs: retentionDays * DAY_MS, logger }));
   }
   return storage;
+}
+
+/** Opens the database. Waits for another server that still uses it, for at most `storage.sqlite.waitSeconds`. */
+async function openOnceFree(options: Parameters<typeof openStores>[0]): Promise<Storage> {
+  const { waitSeconds } = options.config.storage.sqlite;
+  const until = performance.now() + 1_000 * waitSeconds;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await openStorage(options);
+    } catch (error) {
+      if (!isInUse(error) || performance.now() >= until) throw error;
+      if (attempt === 1) options.logger.info('waiting: another process uses the database', { waitSeconds });
+      if (!(await pause(RETRY_MS, { signal: options.stopping }))) throw error;
+    }
+  }
 }
 
 /** The tables of all capabilities, also of those that are off: their data stays, and owners can export and delete it. */

@@ -46,7 +46,8 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
   // A later reading must fail when the file has been deleted, and not take the defaults.
   const again = { env, overrides: { ...overrides, configFile: config.file } };
   const read: ReadConfig = (added) => loadConfig({ ...again, added });
-  const app = createApp({ ...loaded, read, acceptDamage: flags.acceptDamage, logger, hidden });
+  const { signal: interrupted } = stopping;
+  const app = createApp({ ...loaded, read, acceptDamage: flags.acceptDamage, interrupted, logger, hidden });
   const address = await app.start();
   using _reload = onHangup(() =>
     app.reload(read).catch((error: unknown) => {

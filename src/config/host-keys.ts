@@ -42,6 +42,11 @@ export const storage = group('The database of tasks, documents, secrets and all 
       'normal',
       '`normal`: commits survive a crash of the program. `full`: they also survive a loss of power.',
     ),
+    waitSeconds: count(
+      0,
+      'The most seconds that a start waits for another server that still uses the database. 0: it refuses to start.',
+      { min: 0 },
+    ),
   }),
 });
 

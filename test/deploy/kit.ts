@@ -25,6 +25,8 @@ export interface Manifest {
 }
 
 interface Probe {
+  readonly periodSeconds?: number;
+  readonly failureThreshold?: number;
   readonly httpGet: { readonly path: string; port: string | number };
 }
 

@@ -49,6 +49,13 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
         expect(addressFindings(addressesOf(workload, keys), manifests)).toEqual([]);
         if (!workload.isServer) continue;
         expect(secondsToSpare(workload, keys)).toBeGreaterThanOrEqual(5);
+        if (workload.pod.volumes.some((one) => one.name === 'data' && one.persistentVolumeClaim)) {
+          // The predecessor of a deleted pod may use the database until it is killed.
+          const { terminationGracePeriodSeconds, containers } = workload.pod;
+          const { periodSeconds, failureThreshold } = containers[0].startupProbe!;
+          expect(keys.get('storage.sqlite.waitSeconds')).toBeGreaterThan(terminationGracePeriodSeconds!);
+          expect(keys.get('storage.sqlite.waitSeconds')).toBeLessThan(periodSeconds! * failureThreshold!);
+        }
         const { name } = workload;
         const inCluster = ['lango', 'lango.svc', 'lango.svc.cluster.local'].map((end) => `${name}.${end}`);
         expect(keys.get('server.allowedHosts')).toEqual([name, ...inCluster]);
