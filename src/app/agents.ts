@@ -108,7 +108,7 @@ export function createAgents(
     memories: families.flatMap(({ memory }) => memory ?? []),
     limits,
     showsReasons: ({ task, grant }: Pick<Run, 'task' | 'grant'>) =>
-      isOperator(config.auth, task.owner, grant.scopes),
+      isOperator(config.auth, { owner: task.owner, scopes: grant.scopes }),
     approval: config.approval.policy,
     shipped: new Set(ofFamilies),
     describedTools: config.agent.describedTools,

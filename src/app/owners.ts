@@ -1,3 +1,4 @@
+import { OWNER_CALL_MS } from '../a2a/client/remote-sources.js';
 import { cardJson } from '../a2a/server/card.js';
 import { signCard } from '../a2a/server/signing.js';
 import { exportTask } from '../a2a/server/task-reading.js';
@@ -6,7 +7,7 @@ import type { OpenCapabilities } from '../capabilities/open-capabilities.js';
 import type { LoadedConfig } from '../config/load.js';
 import { openKeys } from '../config/node-credentials.js';
 import type { PeerRegistry } from '../config/peer-registry.js';
-import { rootAgentName, type Skill } from '../core/agent.js';
+import { rootAgentName } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
@@ -26,12 +27,13 @@ import { createOwnedTasks } from '../owners/tasks.js';
 import { createTaskTraces } from '../telemetry/spans.js';
 import { openCapabilities } from './capabilities.js';
 import type { Parts } from './node.js';
+import { keepingNodesOf } from './peers.js';
 import { openFreeStorage } from './stores.js';
 
 interface MountParts
   extends
     Parts<'config' | 'schema' | 'storage' | 'journal' | 'families' | 'root' | 'model' | 'agents'>,
-    Parts<'peers' | 'published' | 'keys' | 'audit'> {
+    Parts<'peers' | 'published' | 'keys' | 'audit' | 'settings' | 'logger'> {
   readonly capabilities: OpenCapabilities;
   /** Whether push notifications are sent. */
   readonly hasPush: boolean;
@@ -87,7 +89,7 @@ export function ownerMount(parts: MountParts): Mount {
       return { card, findings: lintCard(card, { bytes: Buffer.byteLength(JSON.stringify(card)) }) };
     },
     operators: operatorHandlers({
-      isOperator: ({ scope, scopes }) => isOperator(config.auth, scope.owner, scopes),
+      isOperator: ({ scope, scopes, node }) => isOperator(config.auth, { owner: scope.owner, scopes, node }),
       hint: howToOperate(config.auth),
       listOwners: (after, limit) => storage.retention.listOwners(after, limit),
       agents: registry,
@@ -97,15 +99,20 @@ export function ownerMount(parts: MountParts): Mount {
   return mountEndpoints(ownerEndpoints(ofAllNodes, parts.audit));
 }
 
-/** The nodes of the remote agents, and the tools that show which node keeps which kind of data. */
-function otherNodesOf({ agents, peers }: MountParts): OtherNodes {
-  const isIn = (skills: readonly Skill[], tool: string) => skills.some(({ id }) => id === skillIdOf(tool));
+/** The nodes of the remote agents, and those that keep data of owners by the configuration. */
+function otherNodesOf(parts: MountParts): OtherNodes {
+  const { agents, config, peers } = parts;
+  const find = keepingNodesOf(parts, OWNER_CALL_MS);
+  const placed = Object.entries(config.a2a.keptAt).filter(([, node]) => node !== undefined);
+  const keepers = new Map(placed.map(([kind]) => [kind, find(kind)]));
   return {
-    hasTool: (tool) => [...agents.values()].some(({ profile }) => isIn(profile.skills, tool)),
+    hasTool: (tool) =>
+      [...agents.values()].some(({ profile }) => profile.skills.some(({ id }) => id === skillIdOf(tool))),
+    keepingNode: (kind) => keepers.get(kind),
+    isPlaced: (kind) => keepers.has(kind),
     nodes: () =>
-      peers.remotes().map(({ source: { name = '', url, fetchAs }, skills }) => ({
+      peers.remotes().map(({ name = '', url, fetchAs }) => ({
         ...{ agent: name, url },
-        hasTool: (tool) => skills && isIn(skills, tool),
         clientFor:
           fetchAs &&
           ((async (table, { scope, scopes }) =>

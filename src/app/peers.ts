@@ -87,12 +87,13 @@ function callingParts(node: CallingParts): Parameters<typeof fetchForOwners>[1] 
   };
 }
 
-/** The time limit for a request to a node of `a2a.keptAt`. Large data comes in several, of some hundred kilobytes each. */
+/** The time limit for what a tool asks a node of `a2a.keptAt`. Large data comes in several, of some hundred kilobytes each. */
 const KEPT_CALL_MS = 5_000;
 
 /** Makes the function that finds the node which `a2a.keptAt` names for a kind of data; undefined when this node keeps it. */
-export function keepingNodesOf(node: CallingParts): CapabilityContext<SettingsGroups>['keepingNode'] {
-  return createKeepingNodes(node.config.a2a, (other) =>
-    fetchForOwners(other, callingParts(node), KEPT_CALL_MS),
-  );
+export function keepingNodesOf(
+  node: CallingParts,
+  timeoutMs = KEPT_CALL_MS,
+): CapabilityContext<SettingsGroups>['keepingNode'] {
+  return createKeepingNodes(node.config.a2a, (other) => fetchForOwners(other, callingParts(node), timeoutMs));
 }

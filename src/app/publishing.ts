@@ -119,7 +119,7 @@ export function createPush(node: PushParts): Push | undefined {
 export async function openMetricsOf({ auth, metrics }: Config): Promise<Metrics | undefined> {
   if (!metrics.enabled) return undefined;
   const { openMetrics } = await import('../telemetry/metrics.js');
-  const mayRead = ({ owner, scopes }: Caller): boolean => isOperator(auth, owner, scopes);
+  const mayRead = (caller: Caller): boolean => isOperator(auth, caller);
   return openMetrics({ allowFrom: metrics.allowFrom, mayRead });
 }
 

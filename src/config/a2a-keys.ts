@@ -125,15 +125,17 @@ const remoteAgent = z.strictObject({
   verify: cardTrust.optional(),
 });
 
-const keptAt = (what: string, right: string) =>
-  optional(
+const keptAt = (kind: string, { what, right }: KeptKind) => {
+  const alsoForTools = right === undefined ? '' : `, and with \`${kind}\` for the tools of this server`;
+  return optional(
     z.strictObject({
       url: httpUrl().describe('The address of that server.'),
       audience: optional(text(), 'The `auth.audience` of that server. Default: its address in `url`.'),
       allowPrivate: flag(false, 'Allow a private or loopback address.'),
     }),
-    `The server that stores ${what}. It must list this server in \`auth.nodes\`, with \`may: [${right}]\`. The address of this server itself has no effect. Default: none; this server stores them.`,
+    `The server that stores ${what}. It must list this server in \`auth.nodes\`, with \`may: [act]\` for the requests of owners${alsoForTools}. The address of this server itself means that it stores them. Default: none; this server stores them if its own agents use them.`,
   );
+};
 
 /** The kinds of data that capabilities keep, with their names. */
 export type Kinds = readonly (readonly [name: string, KeptKind])[];
@@ -161,7 +163,7 @@ export const a2aKeys = (kinds: Kinds) =>
     ),
     keptAt: group(
       'The servers that store the data of owners for the tools of this server.',
-      Object.fromEntries(kinds.map(([kind, { what }]) => [kind, keptAt(what, kind)])),
+      Object.fromEntries(kinds.map(([kind, kept]) => [kind, keptAt(kind, kept)])),
     ),
     catalogs: list(
       z.array(httpUrl()),

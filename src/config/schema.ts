@@ -9,7 +9,7 @@ import { agent } from './agent-keys.js';
 import { approval, disk, egress, logging, mcp, metrics, parsing, storage, tasks } from './host-keys.js';
 import { telemetry, webConsole, workspace } from './host-keys.js';
 import { bill, model, prices } from './model-keys.js';
-import { authKeys, EVERY_RIGHT, server } from './server-keys.js';
+import { authKeys, EVERY_RIGHT, OPERATE, server } from './server-keys.js';
 
 const capabilities = z
   .array(text())
@@ -96,7 +96,7 @@ export class SettingsSchema {
 
 function kindsOf(given: readonly Capability[]): Kinds {
   const kinds = given.flatMap(({ keeps = {} }) => Object.entries(keeps));
-  const names = [EVERY_RIGHT, ...kinds.map(([kind]) => kind)];
+  const names = [EVERY_RIGHT, OPERATE, ...kinds.map(([kind]) => kind)];
   const twice = names.find((kind, index) => names.indexOf(kind) !== index);
   if (twice === undefined) return kinds;
   throw new LangoError('conflict', `Two capabilities keep data of the kind ${twice}.`);

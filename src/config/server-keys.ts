@@ -224,6 +224,8 @@ const mtls = group('Client certificates, for mode `mtls`.', {
 
 /** The right to do everything that an owner may do. */
 export const EVERY_RIGHT = 'act';
+/** The right to do what an operator may do, for an owner who is one. */
+export const OPERATE = 'operate';
 
 const trustedNode = (kinds: Kinds) =>
   z
@@ -231,13 +233,21 @@ const trustedNode = (kinds: Kinds) =>
       name: text().describe('The name of that server in messages.'),
       jwks: optional(httpUrl(), 'URL of its keys: `/.well-known/jwks.json` of that server. Default: none.'),
       keys: optional(path(), 'The same keys as a file. Default: none.'),
-      may: distinct(z.enum([EVERY_RIGHT, ...kinds.map(([kind]) => kind)]), (right) => right)
+      may: distinct(
+        z.enum([
+          EVERY_RIGHT,
+          OPERATE,
+          ...kinds.flatMap(([kind, { right }]) => (right === undefined ? [] : kind)),
+        ]),
+        (right) => right,
+      )
         .min(1)
         .default([EVERY_RIGHT])
         .describe(
           [
             'The rights of that server for every owner. `act`: everything that the owner may do.',
-            ...kinds.map(([kind, { right }]) => `\`${kind}\`: ${right}.`),
+            '`operate`: with `act`, also what an operator may do, for the operators of that server.',
+            ...kinds.flatMap(([kind, { right }]) => (right === undefined ? [] : `\`${kind}\`: ${right}.`)),
           ].join(' '),
         ),
     })

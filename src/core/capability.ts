@@ -75,8 +75,8 @@ export interface RuleResult {
 export interface KeptKind {
   /** Completes the sentence "The server that stores …". */
   readonly what: string;
-  /** The meaning of the right, for the reference. */
-  readonly right: string;
+  /** The meaning of the right, for the reference. Default: only the owners' own requests go to that server. */
+  readonly right?: string;
 }
 
 /** Tools whose names begin with `prefix` belong to `agent`, which the setting at `path` names. */

@@ -1,5 +1,5 @@
 import type { OperationClient, OperationTable } from './operation.js';
-import type { Scope } from './task.js';
+import type { Caller } from './identity.js';
 
 /** A node that keeps data of owners for this one, and trusts it to name the owner of a request. */
 export interface KeepingNode {
@@ -7,7 +7,7 @@ export interface KeepingNode {
   /** Makes the client of an owner's data there. */
   clientFor<Table extends OperationTable>(
     table: Table,
-    scope: Scope,
+    caller: Pick<Caller, 'tenant' | 'owner' | 'scopes'>,
     signal?: AbortSignal,
   ): Promise<OperationClient<Table>>;
 }

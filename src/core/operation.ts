@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { HttpEndpoint } from './http.js';
+import type { Caller } from './identity.js';
 import type { Scope } from './task.js';
 
 /** One operation on the data of its caller. The server makes a route of it, and a client makes a call of it. */
@@ -23,10 +24,13 @@ export interface Operation {
   readonly result: z.ZodType;
 }
 
-/** The data is kept on the node of the agent that has one of these tools. The first tool that any agent has decides. */
+/** The data is kept where the configuration says, by a kind of `Capability.keeps`, and nowhere that only a card says. */
 export interface KeptBy {
   /** Begins the texts of errors: "Secrets". */
   readonly what: string;
+  /** The key of `a2a.keptAt`. Without an address there, this node keeps the data for its own agents. */
+  readonly kind: string;
+  /** The tools that use the data. An agent of this node that has one of them shows that the data is of use here. */
   readonly tools: readonly string[];
 }
 
@@ -48,6 +52,8 @@ export interface OwnerContext {
   readonly signal: AbortSignal;
   /** The scopes of the caller's token; undefined when it has none. */
   readonly scopes?: ReadonlySet<string> | undefined;
+  /** The trusted node (`auth.nodes`) that asks for the owner; undefined for the owner's own token. */
+  readonly node?: Caller['node'];
 }
 
 /** The implementations of operations. Data of another owner is `not-found`, like data that does not exist. */

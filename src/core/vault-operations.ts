@@ -5,7 +5,7 @@ import { VAULT_NAME } from './vault.js';
 
 const MAX_TOOL_NAME = 64;
 const MAX_HOST = 253;
-const SECRETS = { what: 'Secrets', tools: ['secrets_list'] };
+const SECRETS = { what: 'Secrets', kind: 'secrets', tools: ['secrets_list'] };
 
 const texts = z.array(z.string()).readonly();
 const permission = {

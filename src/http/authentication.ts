@@ -57,7 +57,7 @@ export function openAuthenticator(auth: AuthSettings, parts: AuthParts): Authent
   return createAuthenticator({
     ...{ mode: auth.mode, token, rates, audit, logger },
     certificateName: auth.mtls.owner,
-    isOperator: ({ owner, scopes }) => isOperator(auth, owner, scopes),
+    isOperator: (caller) => isOperator(auth, caller),
     jwt: auth.mode === 'jwt' ? openIssuer(auth, parts) : undefined,
     nodes: auth.nodes.length > 0 ? { ...trustedNodes(auth, parts), rightFor } : undefined,
   });

@@ -44,15 +44,23 @@ export interface OperatorSettings {
   readonly jwt: { readonly operatorScope: string };
 }
 
+/** The right of a trusted node to act for operators. */
+const MAY_OPERATE = 'operate';
+
 /**
- * Whether a caller is an operator: the only owner in the modes `none` and `token`, also when a trusted node forwards
- * that owner, or a caller with the scope `auth.jwt.operatorScope`. In mode `mtls` there are no operators.
+ * Whether a caller is an operator: the only owner in the modes `none` and `token`, or a caller with the scope
+ * `auth.jwt.operatorScope`. In mode `mtls` there are no operators. What a trusted node says of an owner makes no
+ * operator, unless the node has that right too.
  */
 export function isOperator(
   { mode, jwt }: OperatorSettings,
-  owner: string,
-  scopes: Iterable<string> | undefined,
+  {
+    owner,
+    scopes,
+    node,
+  }: Readonly<{ owner: string; scopes?: Iterable<string> | undefined }> & Pick<Caller, 'node'>,
 ): boolean {
+  if (node && !node.may.includes(MAY_OPERATE)) return false;
   if (scopes) return new Set(scopes).has(jwt.operatorScope);
   return mode !== 'mtls' && Object.values<string>(ONLY_OWNER).includes(owner);
 }

@@ -15,7 +15,7 @@ export interface JwtKeysOptions {
   readonly logger: Logger;
 }
 
-type LoadedKeys = Readonly<{ find: LocalJWKSet; at: number }>;
+type LoadedKeys = Readonly<{ find: LocalJWKSet; thumbprints: ReadonlySet<string | undefined>; at: number }>;
 
 /** Keys that cannot be renewed stay trusted for this many times `refreshSeconds`. After that, every token is refused. */
 const MAX_AGE_IN_REFRESHES = 12;
@@ -35,6 +35,11 @@ export class JwtKeys {
   /** Reads the keys before the first request. Never rejects: a failure is logged. */
   async prepare(): Promise<void> {
     await this.#renew();
+  }
+
+  /** Whether the keys that were read last include the one with this thumbprint (RFC 7638), whatever the set calls it. */
+  has(thumbprint: string): boolean {
+    return this.#loaded?.thumbprints.has(thumbprint) === true;
   }
 
   /** Resolves to the key that a token names. Rejects with `unavailable` while there are no keys. */
@@ -83,9 +88,13 @@ export class JwtKeys {
   async #load(): Promise<void> {
     this.#triedAt = performance.now();
     try {
-      const { createLocalJWKSet } = await import('jose');
-      const set = await this.#options.load();
-      this.#loaded = { find: createLocalJWKSet(set as JSONWebKeySet), at: performance.now() };
+      const { calculateJwkThumbprint, createLocalJWKSet } = await import('jose');
+      const set = (await this.#options.load()) as JSONWebKeySet;
+      const find = createLocalJWKSet(set);
+      const thumbprints = await Promise.all(
+        set.keys.map((key) => calculateJwkThumbprint(key).catch(() => undefined)),
+      );
+      this.#loaded = { find, thumbprints: new Set(thumbprints), at: performance.now() };
     } catch (error) {
       this.#problem = error;
       this.#options.logger.warn('the keys that signatures are checked with cannot be read', {

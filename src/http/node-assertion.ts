@@ -1,4 +1,4 @@
-import type { JWTPayload, JWTVerifyGetKey } from 'jose';
+import type { CryptoKey, JWTVerifyGetKey } from 'jose';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { signJwt, type SigningKey } from '../core/card.js';
 import { codeOf, isLangoError, LangoError } from '../core/errors.js';
@@ -62,23 +62,39 @@ export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, 
     requiredClaims: ['iss', 'exp', 'jti', 'sub', 'tenant'],
   };
   const used = new UsedTokens();
+  const thumbprints = new WeakMap<CryptoKey, Promise<string>>();
+  /** The id of a key in its set is not enough: a node may give its own key the id of another node's key. */
+  const thumbprintOf = async (key: CryptoKey): Promise<string> => {
+    const { calculateJwkThumbprint } = await import('jose');
+    const known = thumbprints.get(key) ?? calculateJwkThumbprint(key);
+    thumbprints.set(key, known);
+    return known;
+  };
   return async (credentials) => {
     const token = bearerToken(credentials.authorization);
     if (token === undefined || typeOf(token) !== ASSERTION_TYPE) return others(credentials);
     const { jwtVerify } = await import('jose');
-    const verified = nodes.map(async ({ name, may, keys }) => {
+    const verified = nodes.map(({ keys }) => {
       const findKey: JWTVerifyGetKey = (header, input) => keys.find(header, input);
-      const known = await jwtVerify(token, findKey, options);
-      return { ...known, node: { name, may } };
+      return jwtVerify(token, findKey, options);
     });
     try {
-      const { payload, protectedHeader, node } = await Promise.any(verified).catch(mainReason);
-      if (payload.iss !== `${THUMBPRINT}${protectedHeader.kid}`)
-        throw noBearer('The token names another node.');
+      const { payload, key } = await Promise.any(verified).catch(mainReason);
+      // The keys of a set are never bytes.
+      const thumbprint = await thumbprintOf(key as CryptoKey);
+      if (payload.iss !== THUMBPRINT + thumbprint) throw noBearer('The token names another node.');
       const caller = callerIn(payload);
       if (!used.add(`${payload.iss} ${payload.jti}`)) throw noBearer('The token was used before.');
       const right = credentials.path === undefined ? undefined : rightFor(credentials.path);
-      if (!node.may.includes(MAY_ACT) && (right === undefined || !node.may.includes(right))) {
+      const mayAsk = ({ may }: Sender) =>
+        may.includes(MAY_ACT) || (right !== undefined && may.includes(right));
+      let node = senderOf(nodes, thumbprint);
+      if (!mayAsk(node)) {
+        // The keys of the node that sent it may still be on their way, while another node publishes the same key.
+        await Promise.allSettled(verified);
+        node = senderOf(nodes, thumbprint);
+      }
+      if (!mayAsk(node)) {
         const text = `The node ${node.name} may not do this here; it may: ${node.may.join(', ')}.`;
         throw new LangoError('forbidden', text, { hint: 'auth.nodes of this server says what it may do.' });
       }
@@ -87,6 +103,18 @@ export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, 
       throw isLangoError(error) ? error : noBearer(reasonOf(error));
     }
   };
+}
+
+type Sender = NonNullable<Caller['node']>;
+
+/**
+ * The node that signed with a key. Several nodes may publish the same public key, although one has the private one. So a
+ * node loses no right, and gets no other name, when another one publishes its key: all are named, in the order of the
+ * configuration, and the key has the rights that each of them has.
+ */
+function senderOf(nodes: readonly TrustedNode[], thumbprint: string): Sender {
+  const senders = nodes.filter(({ keys }) => keys.has(thumbprint));
+  return { name: senders.map(({ name }) => name).join(' or '), may: senders.flatMap(({ may }) => may) };
 }
 
 /** Throws the error of the node with the key of the token, else that of a node whose keys cannot be read now. */
@@ -126,9 +154,9 @@ function typeOf(token: string): unknown {
 }
 
 /** Reads the owner from a token. The nodes of one stack have the same owners, so the name needs no prefix. */
-function callerIn({ sub = '', tenant, scope }: JWTPayload): Caller {
-  const isNamed = sub !== '' && sub.length <= MAX_NAME_LENGTH;
-  if (!isNamed || typeof tenant !== 'string' || tenant.length > MAX_NAME_LENGTH)
-    throw noBearer('The token names no owner.');
-  return { owner: sub, tenant, ...(scope !== undefined && { scopes: scopesIn(scope) }) };
+function callerIn({ sub: owner, tenant, scope }: Readonly<Record<string, unknown>>): Caller {
+  const isName = (value: unknown): value is string =>
+    typeof value === 'string' && value.length <= MAX_NAME_LENGTH;
+  if (!isName(owner) || owner === '' || !isName(tenant)) throw noBearer('The token names no owner.');
+  return { owner, tenant, ...(scope !== undefined && { scopes: scopesIn(scope) }) };
 }

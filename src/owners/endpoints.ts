@@ -37,7 +37,14 @@ export function ownerEndpoints(service: OwnerService, audit: Audit): readonly Ht
       if (operation.audited) about = { subject: textOf(fields, operation.audited) };
       const { signal } = exchange;
       try {
-        const result = await performCall(service, { name, fields, scope: { tenant, owner }, scopes, signal });
+        const result = await performCall(service, {
+          name,
+          fields,
+          scope: { tenant, owner },
+          scopes,
+          node,
+          signal,
+        });
         note('ok');
         return result;
       } catch (error) {

@@ -24,8 +24,8 @@ export function createKeepingNodes<Node extends { readonly url: string }>(
     const fetchAs = fetchFor(node);
     return {
       url: node.url,
-      async clientFor(table, { tenant, owner }, signal) {
-        const send = await fetchAs({ tenant, owner });
+      async clientFor(table, { tenant, owner, scopes }, signal) {
+        const send = await fetchAs({ tenant, owner, ...(scopes && { scopes }) });
         return createOwnerClient(table, {
           url: node.url,
           fetch: (input, init) => send(input, { ...init, ...(signal && { signal }) }),

@@ -1,4 +1,5 @@
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
+import type { KeepingNode } from '../core/keeping-nodes.js';
 import type { KeptBy, OperationHandlers, OwnerContext, Returned } from '../core/operation.js';
 import type { OperationClient, OperationTable } from '../core/operation.js';
 import { SERVER_OPERATIONS, type ServerOperations } from './operations.js';
@@ -15,8 +16,6 @@ interface RemoteNode {
   /** The name of the agent on this node. */
   readonly agent: string;
   readonly url: string;
-  /** Whether the agent has tools like this one; undefined while its card is not loaded. */
-  hasTool(name: string): boolean | undefined;
   /** Makes the client of an owner's data there; undefined when requests to the node do not name the owner. */
   readonly clientFor: ClientFor | undefined;
 }
@@ -24,6 +23,10 @@ interface RemoteNode {
 export interface OtherNodes {
   /** Whether an agent of this node has tools like this one. */
   readonly hasTool: (name: string) => boolean;
+  /** Finds the server that `a2a.keptAt` names for a kind of data; undefined for this one, and where it names none. */
+  readonly keepingNode: (kind: string) => KeepingNode | undefined;
+  /** Whether `a2a.keptAt` names a server for a kind of data, also this one. */
+  readonly isPlaced: (kind: string) => boolean;
   readonly nodes: () => readonly RemoteNode[];
 }
 
@@ -32,9 +35,9 @@ type AskableNode = RemoteNode & { readonly clientFor: NonNullable<RemoteNode['cl
 type Handlers = OperationHandlers<ServerOperations>;
 
 /**
- * The service of a node whose agents may run on other nodes. The node of the agent that uses the data of an operation's
- * `keptBy` keeps that data; `data` covers all nodes. Operations reject with `unavailable` when a node does not respond, and
- * with `not-supported` when requests to it do not name the owner.
+ * The service of a node whose agents may run on other nodes. The data of an operation's `keptBy` is on the node that the
+ * configuration names: what a card says places no data. `data` covers all nodes. Operations reject with `unavailable`
+ * when a node does not respond, and with `not-supported` when no node is named.
  */
 export function withNodes({ table, handlers, ...service }: OwnerService, others: OtherNodes): OwnerService {
   const listAskable = (): readonly AskableNode[] => {
@@ -47,7 +50,11 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     const route: typeof here = async (input, context) => {
       const node = findNode(keptBy, others);
       if (!node) return here(input, context);
-      return ask(node, { table, context }, (client) => client[name]!(input));
+      const { scope, scopes } = context;
+      const caller = { ...scope, ...(scopes && { scopes }) };
+      return withAdvice(`${keptBy.what.toLowerCase()} at ${node.url}`, async () =>
+        (await node.clientFor(table, caller))[name]!(input),
+      );
     };
     return [[name, route] as const];
   });
@@ -65,23 +72,12 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
 }
 
 /** Returns the node that keeps this kind of data; undefined when this node keeps it. */
-function findNode({ what, tools }: KeptBy, { hasTool, nodes }: OtherNodes): AskableNode | undefined {
-  if (tools.some(hasTool)) return undefined;
-  const all = nodes();
-  const found = tools.flatMap((tool) => all.find((node) => node.hasTool(tool) === true) ?? [])[0];
-  if (found?.clientFor) return found as AskableNode;
-  if (found) {
-    const text = `${what}: the agent ${found.agent} keeps them, but requests to its node ${found.url} do not name the owner.`;
-    const hint = `Set owners: forward for it in a2a.remoteAgents, or name that node: --url ${found.url}`;
-    throw new LangoError('not-supported', text, { hint });
-  }
-  const silent = all.filter(
-    (node) => node.clientFor && tools.some((tool) => node.hasTool(tool) === undefined),
-  );
-  if (silent.length === 0) return undefined;
-  const names = silent.map(({ agent, url }) => `${agent} at ${url}`).join(', ');
-  const text = `${what}: the agent that keeps them may be one of ${names}; none responds.`;
-  throw new LangoError('unavailable', text, { hint: 'See: lango agents', retryable: true });
+function findNode({ what, kind, tools }: KeptBy, others: OtherNodes): KeepingNode | undefined {
+  const node = others.keepingNode(kind);
+  if (node || others.isPlaced(kind) || tools.some(others.hasTool) || others.nodes().length === 0) return node;
+  const text = `${what}: no agent of this server uses them, and its configuration does not say which server keeps them.`;
+  const hint = `Set a2a.keptAt.${kind} to the address of that server, or name that server: --url URL`;
+  throw new LangoError('not-supported', text, { hint });
 }
 
 type DataOperations = 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData';
@@ -91,15 +87,19 @@ function dataOf(local: Handlers, listAskable: () => readonly AskableNode[]): Pic
     const others = listAskable().map((node) => askData(node, context, (client) => client.listDataKinds({})));
     const own = local.listDataKinds({}, context);
     const lists = await Promise.all([own, ...others.map((list) => orElse(list, { kinds: [] }))]);
-    return [...new Set(lists.flatMap(({ kinds }) => kinds))];
+    const bounded = lists.flatMap(({ kinds }) => kinds.filter((kind) => KIND.test(kind)).slice(0, MAX_KINDS));
+    return [...new Set(bounded)];
   };
   return {
     listDataKinds: async (_input, context) => ({ kinds: await listKinds(context) }),
 
-    /** Reads the pages of this node first, then those of each other node, whose cursors begin with its name. */
+    /**
+     * Reads the pages of this node first, then those of each other node. A cursor in the pages of another node begins with
+     * its name and the bytes that it sent until then, because a node may send pages without an end.
+     */
     async readData({ kind, after }, context) {
       const nodes = listAskable();
-      const [, name, inner = ''] = /^@(\S+) (.*)$/s.exec(after) ?? [];
+      const [, name, sent = '0', inner = ''] = /^@(\S+) (?:(\d{1,15}) (.*))?$/s.exec(after) ?? [];
       const here = nodes.findIndex(({ agent }) => agent === name);
       if (name !== undefined && here < 0) {
         const text = `The agent ${name} is no remote agent of this node any more.`;
@@ -111,7 +111,12 @@ function dataOf(local: Handlers, listAskable: () => readonly AskableNode[]): Pic
           ? local.readData({ kind, after }, context)
           : askData(nodes[here]!, context, (client) => client.readData({ kind, after: inner }));
       const { items, next } = await (isKnown && nodes.length > 0 ? orElse(reading, { items: [] }) : reading);
-      if (next !== undefined) return { items, next: name === undefined ? next : `@${name} ${next}` };
+      if (next !== undefined && name === undefined) return { items, next };
+      if (next !== undefined) {
+        const all = Number(sent) + Math.max(JSON.stringify(items).length, LEAST_PAGE_BYTES);
+        if (next === inner || all > MAX_NODE_BYTES) throw endless(nodes[here]!, kind);
+        return { items, next: `@${name} ${all} ${next}` };
+      }
       const following = nodes[here + 1];
       return { items, next: following && `@${following.agent} ` };
     },
@@ -139,6 +144,20 @@ function dataOf(local: Handlers, listAskable: () => readonly AskableNode[]): Pic
   };
 }
 
+/** The names of kinds of data, and the most of one node: each is read from all nodes. */
+const KIND = /^[\w.-]{1,64}$/;
+const MAX_KINDS = 100;
+
+/** The most data of one kind that is read from another node. */
+const MAX_NODE_BYTES = 1024 ** 3;
+/** A smaller page counts as this many bytes, so that empty pages end too. */
+const LEAST_PAGE_BYTES = 64 * 1024;
+
+function endless({ agent, url }: RemoteNode, kind: string): LangoError {
+  const text = `The node of ${agent} at ${url} sends its data of the kind ${kind} without an end, or more than 1 GiB.`;
+  return new LangoError('too-large', text, { hint: `Read the data of that node alone: --url ${url}` });
+}
+
 /** Errors that mean that the node failed, and not the call. */
 const NODE_ERRORS = new Set<ErrorCode>(['unauthenticated', 'unavailable', 'timeout', 'too-many'])
   .add('invalid-agent-response')
@@ -153,19 +172,24 @@ function askData<T>(
   return ask(node, { table: SERVER_OPERATIONS, context }, call);
 }
 
-/** Calls a node for an owner. Rejects with `unavailable`, naming the node, when the node fails. */
-async function ask<Table extends OperationTable, T>(
+/** Calls a node for an owner. See `withAdvice`. */
+function ask<Table extends OperationTable, T>(
   { agent, url, clientFor }: AskableNode,
   { table, context }: { readonly table: Table; readonly context: OwnerContext },
   call: (client: OperationClient<Table>) => Promise<T>,
 ): Promise<T> {
+  return withAdvice(`${agent} at ${url}`, async () => call(await clientFor(table, context)));
+}
+
+/** Calls a node. Rejects with `unavailable`, naming the node, when the node fails. */
+async function withAdvice<T>(node: string, call: () => Promise<T>): Promise<T> {
   try {
-    return await call(await clientFor(table, context));
+    return await call();
   } catch (error) {
     if (!isLangoError(error) || !NODE_ERRORS.has(error.code)) throw error;
     const isRefused = error.code === 'unauthenticated';
     const hint = isRefused ? 'Name this node in its auth.nodes; its log says what is wrong.' : error.hint;
-    const text = `The node of ${agent} at ${url} does not respond to this: ${error.message}`;
+    const text = `The node of ${node} does not respond to this: ${error.message}`;
     throw new LangoError('unavailable', text, { hint, retryable: error.retryable, cause: error });
   }
 }

@@ -20,6 +20,8 @@ const MAX_SPANS = 5_000;
 /**
  * Adds the spans of tasks on other nodes below the delegations that began them. A node that does not respond, or does
  * not show its task to the owner, adds nothing. The span of a task on another node has its address in `lango.node.url`.
+ * What a node says of the address of a node behind it is in `lango.node.claimed_url`, unless this node knows it to be that
+ * of the agent: any node can send any address under any name.
  * `levels`: the longest chain of nodes that ask each other.
  */
 export async function withChildrenElsewhere(
@@ -51,10 +53,19 @@ export async function withChildrenElsewhere(
   for (const { parent, url, below } of (await Promise.all(read)).filter((one) => one !== undefined)) {
     const [top, ...rest] = treeBelow(below.spans, ids);
     if (top)
-      spans.push({ ...top, parent, attributes: { ...top.attributes, 'lango.node.url': url } }, ...rest);
+      spans.push(
+        { ...top, parent, attributes: { ...top.attributes, 'lango.node.url': url } },
+        ...rest.map((span) => withClaim(span, findNode)),
+      );
     isCut ||= below.isCut;
   }
   return { ...trace, spans: spans.slice(0, MAX_SPANS), isCut: isCut || spans.length > MAX_SPANS };
+}
+
+function withClaim(span: Span, findNode: FindNode): Span {
+  const { 'lango.node.url': url, ...attributes } = span.attributes;
+  if (url === undefined || findNode(String(attributes['gen_ai.agent.name']))?.url === url) return span;
+  return { ...span, attributes: { ...attributes, 'lango.node.claimed_url': url } };
 }
 
 /** Returns the first span and its descendants. Another node may send any ids, so each id counts once. */

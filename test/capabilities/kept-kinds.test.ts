@@ -114,8 +114,8 @@ describe('a kind of data that a capability keeps', () => {
     const rightsOf = (schema: SettingsSchema) => schema.at(place).flatMap((one) => one.enum ?? []);
     const bare = new SettingsSchema([]);
     expect(bare.at(['a2a', 'keptAt', 'secrets'])).toEqual([]);
-    expect(rightsOf(bare)).toEqual(['act']);
-    expect(rightsOf(new SettingsSchema(CAPABILITIES))).toEqual(['act', 'secrets', 'skills']);
+    expect(rightsOf(bare)).toEqual(['act', 'operate']);
+    expect(rightsOf(new SettingsSchema(CAPABILITIES))).toEqual(['act', 'operate', 'secrets', 'skills']);
   });
 
   it('has one name: a second capability with it is refused', () => {

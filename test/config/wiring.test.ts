@@ -57,6 +57,7 @@ const jwksFile = path.join(home, 'jwks.json');
 writeFileSync(jwksFile, '{"keys":[]}');
 const key = 'k'.repeat(40);
 
+const away = { url: 'https://127.0.0.1:9' };
 const SETTINGS = [
   {
     // A model that responds to nothing: this server gets no message.
@@ -93,7 +94,7 @@ const SETTINGS = [
     },
     a2a: {
       ...{ enabled: true, remoteAgents: [] },
-      keptAt: { secrets: { url: 'https://127.0.0.1:9' }, skills: { url: 'https://127.0.0.1:9' } },
+      keptAt: { secrets: away, skills: away, wallet: away, documents: away },
     },
     auth: {
       mode: 'jwt',

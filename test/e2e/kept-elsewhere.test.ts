@@ -96,6 +96,7 @@ beforeAll(async () => {
       a2a: {
         ...{ enabled: true, publish: ['lango-orchestrator'] },
         remoteAgents: [at('operator', workerUrl), at('vault', keeperUrl), at('librarian', keeperUrl)],
+        keptAt: { secrets: kept },
       },
     },
   });

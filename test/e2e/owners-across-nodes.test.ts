@@ -78,7 +78,13 @@ beforeAll(async () => {
           ...{ issuer: issuer.url, audience: [AUDIENCE], tenantClaim: 'org' },
         },
       },
-      a2a: { enabled: true, publish: ['lango-orchestrator'], remoteAgents: remoteAgents as never },
+      a2a: {
+        ...{ enabled: true, publish: ['lango-orchestrator'], remoteAgents: remoteAgents as never },
+        keptAt: {
+          secrets: { url: nodeUrl, allowPrivate: true },
+          documents: { url: nodeUrl, allowPrivate: true },
+        },
+      },
     },
   });
 });
@@ -215,7 +221,7 @@ describe('the data of a person of the front node', () => {
     });
     await expect(owner.storeSecret({ name: 'typed', value: 'marmalade-5561' })).rejects.toMatchObject({
       code: 'not-supported',
-      message: expect.stringContaining(`name that node: --url ${nodeUrl}`),
+      message: expect.stringContaining('does not say which server keeps them. Set a2a.keptAt.secrets'),
     });
     await other.stop();
   });

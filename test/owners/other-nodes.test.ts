@@ -27,11 +27,14 @@ function serviceWith(
     ...{ readData: refused, forgetData: refused, deleteData: async () => ({ deleted: {} }) },
   };
   const nodes = [0, 1].map((index) => ({
-    ...{ agent: `node-${index}`, url: `http://node-${index}:4100`, hasTool: () => false },
+    ...{ agent: `node-${index}`, url: `http://node-${index}:4100` },
     clientFor: async () => client as never,
   }));
   const service = { table: SERVER_OPERATIONS, handlers: local as never, bodyBytes: () => 0 };
-  return withNodes(service, { hasTool: () => true, nodes: () => nodes }).handlers as never;
+  return withNodes(service, {
+    ...{ hasTool: () => true, isPlaced: () => false, keepingNode: () => undefined },
+    nodes: () => nodes,
+  }).handlers as never;
 }
 
 describe('data of all nodes', () => {
@@ -60,6 +63,30 @@ describe('data of all nodes', () => {
     await expect(service.readData({ kind: 'files', after: '@gone ' }, context)).rejects.toThrow(
       'no remote agent',
     );
+  });
+
+  it('ends with an error when a node sends pages without an end, empty or large', async () => {
+    let pages = 0;
+    let items: unknown[] = [];
+    const service = serviceWith({ readData: async () => ({ items, next: `cursor ${(pages += 1)}` }) });
+    const readOn = async (after: string | undefined) => {
+      while (after !== undefined && pages < 20_000)
+        after = (await service.readData({ kind: 'files', after }, context)).next;
+    };
+    await expect(readOn('@node-0 ')).rejects.toMatchObject({ code: 'too-large' });
+    items = ['x'.repeat(600_000)];
+    pages = 0;
+    await expect(readOn(`@node-0 ${1024 ** 3 - 1_000_000} cursor 0`)).rejects.toMatchObject({
+      code: 'too-large',
+    });
+    expect(pages).toBe(2);
+  });
+
+  it('has no kinds of other nodes beyond a number, and none whose name is no word', async () => {
+    const many = Array.from({ length: 1_000 }, (__, index) => `kind${index}`);
+    const service = serviceWith({ listDataKinds: async () => ({ kinds: ['../tasks', 'a\nb', ...many] }) });
+    const { kinds } = await service.listDataKinds({}, context);
+    expect(kinds).toEqual(many.slice(0, 100));
   });
 
   it('is unavailable while a node is away', async () => {

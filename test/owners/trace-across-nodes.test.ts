@@ -40,6 +40,42 @@ describe('a trace over nodes', () => {
     expect(whole.spans[2]?.attributes).toEqual({ 'lango.node.url': 'http://far.example/agents/far' });
   });
 
+  it('shows an address that only another node says as its claim, and one that is known here as it is', async () => {
+    const below = (id: string, agent: string, url: string) =>
+      span(id, 'far-top', { 'gen_ai.agent.name': agent, 'lango.node.url': url });
+    const spans = [
+      span('far-top'),
+      below('a', 'vault', 'http://evil.example/agents/vault'),
+      below('b', 'vault', 'http://vault.example.evil.example/agents/vault'),
+      below('c', 'unknown', 'http://evil.example'),
+      below('e', 'vault', 'http://vault.example/agents/vault'),
+    ];
+    const client = async () => ({ readTrace: async () => ({ ...trace, spans }) });
+    const urls: Record<string, string> = {
+      ...{ far: 'http://far.example', vault: 'http://vault.example/agents/vault' },
+    };
+    const whole = await withChildrenElsewhere(
+      trace,
+      (name) => (urls[name] ? { url: urls[name], client } : undefined),
+      1,
+    );
+    const shown = (name: string) => whole.spans.slice(2).map(({ attributes }) => attributes[name]);
+    expect(shown('lango.node.url')).toEqual([
+      'http://far.example',
+      undefined,
+      undefined,
+      undefined,
+      'http://vault.example/agents/vault',
+    ]);
+    expect(shown('lango.node.claimed_url')).toEqual([
+      undefined,
+      'http://evil.example/agents/vault',
+      'http://vault.example.evil.example/agents/vault',
+      'http://evil.example',
+      undefined,
+    ]);
+  });
+
   it('shows the rest when a node does not respond, and calls no node beyond the allowed levels', async () => {
     const fails = answering(() => {
       throw new LangoError('unavailable', 'gone');

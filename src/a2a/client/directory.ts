@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AgentProfile, Peer, PeerDirectory, Skill } from '../../core/agent.js';
+import type { AgentProfile, Peer, PeerDirectory } from '../../core/agent.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Logger } from '../../core/logger.js';
 import type { AgentState } from '../../core/node-status.js';
@@ -138,11 +138,9 @@ export class RefreshingDirectory implements PeerDirectory {
     return found?.source.kind === 'remote' ? found.agent?.card : undefined;
   }
 
-  /** The remote sources, each with the skills on its card; undefined while there is no card. */
-  remotes(): readonly { readonly source: RemoteSource; readonly skills: readonly Skill[] | undefined }[] {
-    return this.#entries.flatMap(({ source, agent }) =>
-      source.kind === 'remote' ? { source, skills: agent?.peer.skills } : [],
-    );
+  /** The remote sources, whether or not their cards are loaded. */
+  remotes(): readonly RemoteSource[] {
+    return this.#entries.flatMap(({ source }) => (source.kind === 'remote' ? source : []));
   }
 
   /** The remote agents in use, each with the address of its card without the query, which may hold a key. */

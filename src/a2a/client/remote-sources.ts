@@ -94,7 +94,7 @@ function assertionFor(
 }
 
 /** The time limit for a request about an owner's data, which may be large. */
-const OWNER_CALL_MS = 60_000;
+export const OWNER_CALL_MS = 60_000;
 
 /** Makes the function that sends requests to that node on behalf of an owner. A token is valid for one request. */
 export function fetchForOwners(node: TrustingNode, parts: CallingParts, timeoutMs: number) {

@@ -95,6 +95,7 @@ export const knowledge = defineCapability({
   ],
   tables: KNOWLEDGE_TABLES,
   operations: KNOWLEDGE_OPERATIONS,
+  keeps: { documents: { what: 'the documents that owners ingest' } },
   sentences: SENTENCES,
   forgets: { knowledge: 'knowledge', learning: 'learnings', fact: 'facts' },
   commands: COMMANDS,

@@ -3,7 +3,7 @@ import type { OperationTable } from '../../core/operation.js';
 
 const MAX_ORIGINS = 1_000;
 const MAX_COLLECTIONS = 100;
-const DOCUMENTS = { what: 'Documents', tools: ['search_documents'] };
+const DOCUMENTS = { what: 'Documents', kind: 'documents', tools: ['search_documents'] };
 
 const texts = z.array(z.string()).readonly();
 const document = z.object({

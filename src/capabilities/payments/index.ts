@@ -20,6 +20,7 @@ export const payments = defineCapability({
   settings: PAYMENT_SETTINGS,
   tables: PAYMENT_TABLES,
   operations: PAYMENT_OPERATIONS,
+  keeps: { wallet: { what: 'the wallets of owners' } },
   sentences: [
     ['create a wallet', 'payment_create_wallet'],
     ['what is my wallet address?', 'payment_wallet_info'],

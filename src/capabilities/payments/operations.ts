@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OperationTable } from '../../core/operation.js';
 
-const WALLET = { what: 'The wallet', tools: ['payment_send', 'secrets_list'] };
+const WALLET = { what: 'The wallet', kind: 'wallet', tools: ['payment_send', 'secrets_list'] };
 
 /** The operations of owners on their wallet. No result holds a private key. */
 export const PAYMENT_OPERATIONS = {

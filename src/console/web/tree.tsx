@@ -102,10 +102,12 @@ function Name({
   task,
 }: Readonly<{ agent: string; child: string | undefined; task: Span | undefined }>) {
   const status = node.value;
-  const url = task && textIn(task, 'lango.node.url');
+  const claimed = task && textIn(task, 'lango.node.claimed_url');
+  const url = (task && textIn(task, 'lango.node.url')) ?? claimed;
   if (task && child !== undefined && url !== undefined && isWeb(url)) {
     const name = textIn(task, 'gen_ai.agent.name') ?? agent;
-    return <FarLink agent={agent} url={url} place={link('tasks', name, child)} />;
+    const host = claimed === undefined ? undefined : new URL(claimed).host;
+    return <FarLink agent={agent} url={url} place={link('tasks', name, child)} host={host} />;
   }
   if (child === undefined || !status) return <strong>{visible(agent)}</strong>;
   if (agentsOf(status).includes(agent)) return <a href={link('tasks', agent, child)}>{agent}</a>;
@@ -121,14 +123,18 @@ function RemoteName({ agent, child }: Readonly<{ agent: string; child: string }>
   return <FarLink agent={agent} url={url} place={link('tasks', value.card.name ?? agent, child)} />;
 }
 
-const isWeb = (url: string) => /^https?:/.test(url);
+const isWeb = (url: string) => /^https?:/.test(url) && URL.canParse(url);
 
-/** A link to a place in the console of the node whose agent has the address `url`. */
-function FarLink({ agent, url, place }: Readonly<{ agent: string; url: string; place: string }>) {
+/**
+ * A link to a place in the console of the node whose agent has the address `url`. `host` is shown when only another node
+ * says that address: it may lead anywhere.
+ */
+function FarLink(props: Readonly<{ agent: string; url: string; place: string; host?: string | undefined }>) {
+  const { agent, url, place, host } = props;
   const base = url.replace(/(\/agents\/[^/]+|\/\.well-known\/.*)?\/?$/, '');
   return (
     <a href={`${base}/console/${place}`} target="_blank" rel="noreferrer">
-      {visible(agent)} on its node
+      {visible(agent)} on its node{host !== undefined && ` at ${host}`}
     </a>
   );
 }
