@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SendMessageRequest, SendMessageResponse } from '@a2a-js/sdk';
+import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { Client, Metadata, credentials } from '@grpc/grpc-js';
 import { decodesProtoKey, encodesProtoKey } from '../../../src/a2a/server/grpc/proto-key.js';
@@ -46,6 +47,19 @@ describe('a key __proto__', () => {
   it('arrives over JSON-RPC', async () => {
     expectWhole((await rpc(node, 'SendMessage', send('m1'))).json.result as unknown as JsonObject);
   });
+  const callOverGrpc = (path: string, bytes: Buffer): Promise<Buffer> => {
+    const client = new Client(node.grpc, credentials.createInsecure());
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${TOKEN}`);
+    const answered = Promise.withResolvers<Buffer>();
+    const same = (given: Buffer) => given;
+    client.makeUnaryRequest(path, same, same, bytes, metadata, (error, value) => {
+      client.close();
+      if (error) answered.reject(error);
+      else answered.resolve(value!);
+    });
+    return answered.promise;
+  };
   it('arrives over gRPC, and leaves texts and files as they are', async () => {
     const { path, requestDeserialize } = A2AService.sendMessage;
     const raw = Buffer.from('a file with __proto__');
@@ -56,20 +70,26 @@ describe('a key __proto__', () => {
     });
     const bytes = encodesProtoKey(A2AService.sendMessage.requestSerialize)(request);
     expect(requestDeserialize(bytes).message?.metadata).not.toEqual(DATA);
-    const client = new Client(node.grpc, credentials.createInsecure());
-    const metadata = new Metadata();
-    metadata.set('authorization', `Bearer ${TOKEN}`);
-    const answered = Promise.withResolvers<Buffer>();
-    const same = (given: Buffer) => given;
-    client.makeUnaryRequest(path, same, same, bytes, metadata, (error, value) =>
-      error ? answered.reject(error) : answered.resolve(value!),
-    );
-    const response = decodesProtoKey(A2AService.sendMessage.responseDeserialize)(await answered.promise);
-    client.close();
+    const answer = await callOverGrpc(path, bytes);
+    const response = decodesProtoKey(A2AService.sendMessage.responseDeserialize)(answer);
     const json = SendMessageResponse.toJSON(response) as JsonObject;
     expectWhole(json);
     const { artifacts } = json['task'] as unknown as { artifacts: { parts: JsonObject[] }[] };
     expect(artifacts[0]!.parts.slice(1)).toMatchObject(more);
+  });
+  it('arrives over gRPC of 0.3', async () => {
+    const { path, requestSerialize, responseDeserialize } = LegacyA2AService.sendMessage;
+    const content = [{ part: { $case: 'data' as const, value: { data: DATA } } }];
+    const names = { messageId: 'm4', contextId: '', taskId: '', role: 1, extensions: [] };
+    const request = { ...names, content, metadata: DATA };
+    const sent = { request, configuration: undefined, metadata: undefined };
+    const bytes = encodesProtoKey(requestSerialize)(sent);
+    const response = decodesProtoKey(responseDeserialize)(await callOverGrpc(path, bytes));
+    const { artifacts } = response.payload!.value as unknown as {
+      artifacts: readonly { parts: readonly { part: { value: { data: object } } }[]; metadata: object }[];
+    };
+    const { parts, metadata } = artifacts[0]!;
+    for (const held of [parts[0]!.part.value.data, metadata]) expect(JSON.stringify(held)).toContain(whole);
   });
   it('arrives over HTTP+JSON', async () => {
     expectWhole((await ask(node, '/message:send', { body: send('m2') })).json as unknown as JsonObject);

@@ -24,6 +24,10 @@ const OLD_MESSAGE = {
 const OLD = { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message: OLD_MESSAGE } };
 const OLD_REST = { message: { messageId: 'old-2', role: 'ROLE_USER', content: [{ text: 'say x' }] } };
 
+function protoFile(file: object) {
+  return { message: { messageId: 'm', role: 'ROLE_USER', content: [{ file }] } };
+}
+
 function named(version: string | undefined): Record<string, string> {
   return version === undefined ? {} : { 'A2A-Version': version };
 }
@@ -139,6 +143,7 @@ describe('X5 a request of A2A 0.3', () => {
 
 describe('X5 an error of 0.3', () => {
   const message = (parts: object) => ({ messageId: 'm', role: 'user', parts });
+  const withFile = (file: object) => message([{ kind: 'file', file }]);
   it.each<readonly [string, string, object, string]>([
     [
       'a role',
@@ -146,11 +151,19 @@ describe('X5 an error of 0.3', () => {
       { message: { ...message([{ kind: 'text', text: 'x' }]), role: 'bot' } },
       'message.role',
     ],
+    ['a file', 'message/send', { message: withFile({ uri: 7 }) }, 'message.parts.0.file.uri'],
+    ['bytes', 'message/send', { message: withFile({ bytes: 7 }) }, 'message.parts.0.file.bytes'],
     [
-      'a file',
+      'a media type',
       'message/send',
-      { message: message([{ kind: 'file', file: { uri: 7 } }]) },
-      'message.parts.0.file.uri',
+      { message: withFile({ bytes: 'AA==', mimeType: 7 }) },
+      'message.parts.0.file.mimeType',
+    ],
+    [
+      'the name of a file',
+      'message/send',
+      { message: withFile({ bytes: 'AA==', name: 7 }) },
+      'message.parts.0.file.name',
     ],
     [
       'blocking',
@@ -185,12 +198,36 @@ describe('X5 an error of 0.3', () => {
     expect(JSON.stringify(error.data)).toContain(`"field":"${field}"`);
   });
 
-  it('names the field as 0.3 does over HTTP+JSON and gRPC', async () => {
-    const wrong = { messageId: 'm', role: 'ROLE_USER', content: [{ file: { fileWithUri: 7 } }] };
-    const rest = await ask(node, '/v1/message:send', { body: { message: wrong }, headers: named('0.3') });
-    expect(rest.json).toMatchObject({
-      message: expect.stringMatching(/^message\.content\.0\.file\.fileWithUri /),
-    });
+  it('names the kinds of parts that 0.3 has', async () => {
+    const params = { message: message([{ kind: 'video' }]) };
+    const body = { jsonrpc: '2.0', id: 1, method: 'message/send', params };
+    const { error } = (await ask(node, '/', { body, headers: named('0.3') })).json;
+    expect(error.message).toMatch(/^message\.parts\.0 must have exactly one of text, file and data/);
+  });
+
+  const content = [{ text: 'x' }];
+  it.each<readonly [string, string, object]>([
+    ['message.content.0.file.fileWithUri', 'message:send', protoFile({ fileWithUri: 7 })],
+    ['message.content.0.file.fileWithBytes', 'message:send', protoFile({ fileWithBytes: 7 })],
+    [
+      'configuration.pushNotification.url',
+      'message:send',
+      {
+        message: { messageId: 'm', role: 'ROLE_USER', content },
+        configuration: { pushNotification: { url: 'none' } },
+      },
+    ],
+    [
+      'config.pushNotificationConfig.url',
+      'tasks/t/pushNotificationConfigs',
+      { config: { pushNotificationConfig: { url: 'none' } } },
+    ],
+  ])('names the field as 0.3 does over HTTP+JSON: %s', async (field, path, body) => {
+    const { json } = await ask(node, `/v1/${path}`, { body, headers: named('0.3') });
+    expect((json as unknown as { message: string }).message.split(' ')[0]).toBe(field);
+  });
+
+  it('names the field as 0.3 does over gRPC', async () => {
     const { path } = LegacyA2AService.sendMessage;
     const client = new Client(node.grpc, credentials.createInsecure());
     const metadata = new Metadata();
