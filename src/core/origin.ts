@@ -5,25 +5,6 @@
  */
 export type Origin = readonly [task: string, first: number, last: number, begin?: number, end?: number];
 
-/** Returns the origin of a text without its last `count` units. The text is longer than that. */
-export function withoutEnd(origin: Origin, count: number): Origin | undefined {
-  const [task, first, last, begin = 0, end = 0] = origin;
-  if (count === 0) return origin;
-  return isInOne(origin, count) ? [task, first, last, begin, end - count] : undefined;
-}
-
-/** Returns the origin of the last `count` units of a text, at least one. */
-export function endOf(origin: Origin, count: number): Origin | undefined {
-  const [task, , last, , end] = origin;
-  if (!isInOne(origin, count)) return undefined;
-  return end === undefined ? [task, last, last, -count] : [task, last, last, end - count, end];
-}
-
-/** Whether the last units are in one entry. A character of two units may be in two. */
-function isInOne([, first, last]: Origin, count: number): boolean {
-  return first === last || count === 1;
-}
-
 /** Returns the origin of a part of a text of this length. Undefined for a part of several entries. */
 export function partOf(
   [task, first, last, offset = 0, rest]: Origin,

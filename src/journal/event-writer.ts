@@ -1,7 +1,7 @@
 import { isLangoError, LangoError } from '../core/errors.js';
 import { scrubEvent } from '../scrub/data.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
-import { endOf, joinOrigins, withoutEnd, type Origin } from '../core/origin.js';
+import { joinOrigins, type Origin } from '../core/origin.js';
 import { endsText, type EventBody, type NewEvent } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 
@@ -177,7 +177,7 @@ function joinText(last: NewEvent, next: NewEvent): NewEvent | undefined {
   if (before.artifactId !== after.artifactId || last.author !== next.author) return undefined;
   if (before.text.length >= TEXT_BATCH_CHARACTERS) return undefined;
   const { from: first, ...begun } = before;
-  const from = joinOrigins(first, after.from);
+  const from = after.text === '' ? first : joinOrigins(first, after.from);
   const more = { ...(after.lastChunk ? { lastChunk: true } : {}), ...(from && { from }) };
   return { author: last.author, body: { ...begun, ...more, text: before.text + after.text } };
 }
@@ -192,17 +192,14 @@ interface OpenText {
   isNew: boolean;
   /** Whether the journal marks the end of this text. */
   marksEnd: boolean;
-  /** The newest character: kept so that the end of the text can be marked on a chunk that is not empty. */
-  newest: string;
-  newestFrom?: Origin | undefined;
 }
 
 /**
  * Removes the values of secrets from everything that a run writes, so that no reader of the journal sees one, and marks
- * where artifacts begin and end if the agent did not: some clients drop a text that continues nothing, or never ends. Of
- * a text with `lastChunk: false` it holds back the newest character, and of any text more where a value may have begun,
- * until the next delta decides it. A text whose agent says nothing of its end ends with the run, or before the next
- * artifact: with its last chunk when that is not written yet, otherwise with an empty one.
+ * where artifacts begin and end if the agent did not: some clients drop a text that continues nothing, or never ends. It
+ * holds text back only where a value may have begun, until the next delta decides it. A text ends with the run, or, when
+ * its agent says nothing of its end, before the next artifact: with its last chunk when that is not written yet, otherwise
+ * with an empty one.
  */
 class EventScrubber {
   readonly #scrubber: Scrubber;
@@ -242,25 +239,15 @@ class EventScrubber {
     const before = [...(body.isMessage ? [] : this.#endOthers(body.artifactId)), ...held];
     const isNew = body.replace || !(body.isMessage || this.#begun.has(body.artifactId));
     if (!body.isMessage) this.#begun.add(body.artifactId);
-    const fresh = { stream: this.#scrubber.stream(), last: event, isNew, marksEnd: false, newest: '' };
+    const fresh = { stream: this.#scrubber.stream(), last: event, isNew, marksEnd: false };
     const text: OpenText = continues ? open : fresh;
     text.last = event;
     text.marksEnd = body.lastChunk === undefined ? isEmitted && !body.isMessage : !body.lastChunk;
     this.#texts.set(body.artifactId, text);
-    const { newest, newestFrom } = text;
-    const shown = newest + text.stream.push(body.text);
-    // Two units may be one character.
-    text.newest = body.lastChunk === false ? ([...shown.slice(-2)].at(-1) ?? '') : '';
-    const { length } = text.newest;
+    const shown = text.stream.push(body.text);
     // A text that the scrubber changed repeats nothing.
-    const isSame = shown === newest + body.text && body.text.length >= length;
-    const origin = isSame ? body.from : undefined;
-    text.newestFrom = length > 0 && origin ? endOf(origin, length) : undefined;
-    const isLonger = body.text.length > length;
-    const begun = isLonger && origin ? withoutEnd(origin, length) : undefined;
-    const joined = isLonger ? joinOrigins(newestFrom, begun) : origin && newestFrom;
-    const written = { text: shown.slice(0, shown.length - length), from: newest === '' ? begun : joined };
-    return [...before, ...textOf(text, written)];
+    const from = shown === body.text ? body.from : undefined;
+    return [...before, ...textOf(text, { text: shown, from })];
   }
 
   /** Returns the held back rest of an artifact's text. A whole artifact with the same id follows. */
@@ -281,13 +268,7 @@ class EventScrubber {
 
   /** Completes the texts of an agent below that begins a call or its next turn. */
   #completeTexts(author: string | undefined): readonly NewEvent[] {
-    return [...this.#texts.values()].flatMap((text) => {
-      if (text.last.author !== author) return [];
-      const held = rest(text);
-      text.newest = '';
-      text.newestFrom = undefined;
-      return held;
-    });
+    return [...this.#texts.values()].flatMap((text) => (text.last.author === author ? rest(text) : []));
   }
 
   #endAll(lastChunk: boolean): readonly NewEvent[] {
@@ -298,9 +279,7 @@ class EventScrubber {
 }
 
 function rest(open: OpenText, lastChunk = false): readonly NewEvent[] {
-  const held = open.stream.end();
-  const newest = { text: open.newest + held, from: held === '' ? open.newestFrom : undefined };
-  return textOf(open, newest, lastChunk && open.marksEnd);
+  return textOf(open, { text: open.stream.end(), from: undefined }, lastChunk && open.marksEnd);
 }
 
 type Said = { readonly text: string; readonly from: Origin | undefined };

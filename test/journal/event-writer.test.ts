@@ -180,8 +180,7 @@ it.each<readonly [what: string, origins: readonly Origin[], named: readonly (Ori
       ['other', 9, 9, 124],
       ['other', 10, 10],
     ],
-    // The first of them is one character long.
-    [['other', 8, 10, -1]],
+    [['other', 8, 10]],
   ],
   [
     'parts that do not follow each other',
