@@ -54,5 +54,7 @@ function bareType(type: string): string {
 
 function covers(range: string, type: string): boolean {
   if (range === '*/*' || range === type) return true;
+  // A type with this suffix is JSON (RFC 6839). AG2 sends what was said before as such a type.
+  if (range === JSON_TYPE && type.endsWith('+json')) return true;
   return range.endsWith('/*') && type.startsWith(range.slice(0, -1));
 }

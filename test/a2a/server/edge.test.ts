@@ -85,6 +85,16 @@ describe('an edge case of the protocol', () => {
     expect(asked.text).toContain('urn:lango:a2a:usage:v1');
   });
 
+  it('JSON of a type of its own is accepted by an agent that takes JSON', async () => {
+    await start();
+    const mediaType = 'application/vnd.ag2.history+json';
+    const sent = userMessage('go', { parts: [{ text: 'go' }, { data: { events: [] }, mediaType }] });
+    const { json } = await rpc(node, 'SendMessage', sent);
+    expect(json.result.task.history[0]!.parts[1]).toEqual({ data: { events: [] }, mediaType });
+    const data = { kind: 'data', data: {}, mediaType } as const;
+    expect(() => assertInputModes([data], ['text/plain'])).toThrow(/does not take/);
+  });
+
   it('a file without a media type is accepted by an agent that accepts files', async () => {
     await start();
     const file = { kind: 'file', url: 'https://a.example/b' } as const;
