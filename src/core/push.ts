@@ -7,7 +7,10 @@ interface PushTarget {
   readonly url: string;
   /** The HTTP authentication scheme that the credentials are for. */
   readonly scheme: string | undefined;
-  /** The sealed token and credentials, and the extensions that were asked for; undefined without any of them. */
+  /**
+   * The token, the credentials and the extensions that were asked for, as JSON; undefined without any of them. It is sealed
+   * when it holds a secret: replicas with other keys can read it otherwise.
+   */
   readonly sealed: string | undefined;
   /** The protocol version of the notifications. */
   readonly version: '1.0' | '0.3';

@@ -57,14 +57,15 @@ export class PushConfigs {
       ...(authentication?.credentials ? { credentials: authentication.credentials } : {}),
       ...(extensions.length > 0 ? { extensions } : {}),
     };
-    const isEmpty = Object.keys(sealed).length === 0;
+    const hasSecrets = sealed.token !== undefined || sealed.credentials !== undefined;
+    const text = JSON.stringify(sealed);
     return {
       caps,
       target: {
         id: wire.id || newId(),
         url: url.href,
         scheme: authentication?.scheme || undefined,
-        sealed: isEmpty ? undefined : sealer.seal(JSON.stringify(sealed)),
+        sealed: hasSecrets ? sealer.seal(text) : extensions.length > 0 ? text : undefined,
         version: context.requestedVersion.startsWith('0.') ? '0.3' : '1.0',
       },
     };

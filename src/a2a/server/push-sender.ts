@@ -117,7 +117,9 @@ async function legacyBody(response: StreamResponse): Promise<string> {
 }
 
 function openSealed({ sealed }: PushDelivery, sealer: Sealer): SealedPush {
-  return sealed === undefined ? {} : (JSON.parse(sealer.open(sealed)) as SealedPush);
+  if (sealed === undefined) return {};
+  const isPlain = sealed.startsWith('{');
+  return JSON.parse(isPlain ? sealed : sealer.open(sealed)) as SealedPush;
 }
 
 /** A config that cannot be opened fails when it is sent. */
