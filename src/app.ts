@@ -287,9 +287,9 @@ function openJournal(
   node: Parts<'config' | 'storage' | 'metrics' | 'agents' | 'peers' | 'guard' | 'logger'>,
 ): RunningJournal {
   const { config, storage, metrics, agents, peers, guard: secrets, logger } = node;
-  const { concurrentRuns, queuedTasks, drainSeconds } = config.server.limits;
+  const { concurrentRuns, runsPerCaller, queuedTasks, drainSeconds } = config.server.limits;
   return createJournal({
-    ...{ agents, peers, secrets, logger, concurrentRuns, queuedTasks, drainSeconds },
+    ...{ agents, peers, secrets, logger, concurrentRuns, runsPerCaller, queuedTasks, drainSeconds },
     store: metrics?.observeStore(storage.tasks) ?? storage.tasks,
     eventsPerTask: config.tasks.events,
     runSeconds: agentLimits(config).seconds,

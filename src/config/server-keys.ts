@@ -78,6 +78,10 @@ const serverLimits = group('Limits of requests, streams and runs.', {
     64,
     'Tasks that run at once. Others wait. Tasks below them (delegations) have as many slots of their own at each level.',
   ),
+  runsPerCaller: optional(
+    z.number().int().min(1),
+    'The most tasks of one caller that run at once, and as many at each level of delegation. Default: as many as leave some free for others: from 8 `concurrentRuns` on, seven times as many as are free.',
+  ),
   queuedTasks: count(
     1000,
     'The most unfinished tasks of one caller when a further one would have to wait. Beyond it the caller gets 429 with Retry-After.',

@@ -160,7 +160,7 @@ class TaskJournal implements RunningJournal {
     if (submission.mayDecide === false) assertNoDecision(submission.message, task);
     if (isFull(task.head, this.#eventsPerTask) && !isTerminal(task.state))
       throw taskIsFull(this.#eventsPerTask);
-    return this.#worker.withSlot(task.grant, async (lease) => {
+    return this.#worker.withSlot(task, async (lease) => {
       const outcome = await this.#store.addInput({ ...submission, ...target, lease });
       if (outcome.kind === 'not-found' || outcome.kind === 'already-ended')
         throw inputError(outcome.kind, taskId);

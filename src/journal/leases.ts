@@ -1,7 +1,7 @@
 import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { TaskRecord } from '../core/task.js';
-import { LEASE_MS, LEASE_RENEW_MS, type TaskStore } from '../stores/tasks.js';
+import { LEASE_MS, LEASE_RENEW_MS, type ClaimRoom, type TaskStore } from '../stores/tasks.js';
 
 /** How long a process waits after its start before it continues a task that may crash it. */
 const SUSPECT_WAIT_MS = 2 * LEASE_MS;
@@ -19,8 +19,8 @@ interface LeasesOptions {
   readonly worker: string;
   /** The agents whose tasks are claimed, by name. */
   readonly agents: ReadonlyMap<string, unknown>;
-  /** The number of waiting tasks to claim at a level of delegation. */
-  readonly freeSlots: (level: number) => number;
+  /** The room for waiting tasks. */
+  readonly room: ClaimRoom;
   /** The runs of stored tasks, by the id of the task. */
   readonly runs: () => readonly (readonly [string, LeasedRun])[];
   readonly launch: (task: TaskRecord) => void;
@@ -71,10 +71,10 @@ export class Leases {
     if (this.#claiming || this.#isStopped) return;
     this.#claiming = true;
     try {
-      const { store, worker, agents, freeSlots, launch } = this.#options;
+      const { store, worker, agents, room, launch } = this.#options;
       do {
         this.#claimAgain = false;
-        for (const task of await store.claim(worker, [...agents.keys()], freeSlots)) launch(task);
+        for (const task of await store.claim(worker, [...agents.keys()], room)) launch(task);
       } while (this.#claimAgain);
     } finally {
       this.#claiming = false;

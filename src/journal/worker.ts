@@ -3,7 +3,7 @@ import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
 import { ReleasingMap } from '../core/releasing-map.js';
 import type { SecretGuard } from '../core/secrets.js';
-import type { Grant, TaskRecord } from '../core/task.js';
+import type { Grant, Scope, TaskRecord } from '../core/task.js';
 import { Timer } from '../core/time.js';
 import { traceIdOf } from '../core/trace.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
@@ -21,6 +21,8 @@ export interface WorkerOptions extends RunWorkOptions {
   readonly worker: string;
   /** Runs at the same time, at each level of delegation. */
   readonly concurrentRuns: number;
+  /** The most of them for one owner. Default: only as many as leave some to others. */
+  readonly runsPerCaller?: number | undefined;
   /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
   readonly queuedTasks: number;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
@@ -52,11 +54,13 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    this.#slots = new RunSlots(options.concurrentRuns);
+    this.#slots = new RunSlots(options.concurrentRuns, options.runsPerCaller);
     this.#past = new TaskPast(options.store);
     this.#leases = new Leases({
       ...options,
-      freeSlots: (level) => this.#slots.freeForClaim(level),
+      room: Object.assign((level: number) => this.#slots.freeForClaim(level), {
+        full: (level: number, claimed: readonly Scope[]) => this.#slots.full(level, claimed),
+      }),
       runs: () =>
         [...this.#runs]
           .filter(([, { firstAppend }]) => firstAppend?.isStored ?? true)
@@ -94,14 +98,17 @@ export class Worker {
    * Calls `accept` with the name to lease the task to; undefined when no slot is free, so that the task waits for a claim.
    * The slot is held during the call: `accept` calls `launch`, which takes it over, or leaves it free.
    */
-  async withSlot<T>(grant: Grant, accept: (lease: string | undefined) => Promise<T>): Promise<T> {
-    const level = levelOf(grant);
-    if (this.#leases.isStopped || this.#slots.free(level) === 0) return accept(undefined);
-    this.#slots.acquire(level);
+  async withSlot<T>(task: TaskRecord, accept: (lease: string | undefined) => Promise<T>): Promise<T> {
+    const level = levelOf(task.grant);
+    if (this.#leases.isStopped || !this.#slots.hasRoom(level, task)) {
+      this.#slots.addWaiting(level, task);
+      return accept(undefined);
+    }
+    this.#slots.acquire(level, task);
     try {
       return await accept(this.#options.worker);
     } finally {
-      this.#slots.release(level);
+      this.#slots.release(level, task);
     }
   }
 
@@ -116,9 +123,9 @@ export class Worker {
       const earlier = await store.findEarlier(entry);
       if (earlier) return earlier;
       const level = levelOf(entry.grant);
-      if (this.#leases.isStopped || !this.#slots.isOpen(level)) return this.#queue(entry);
+      if (this.#leases.isStopped || !this.#slots.isOpen(level, scope)) return this.#queue(entry);
       const firstAppend = new FirstAppend(store, entry, worker);
-      this.#slots.acquire(level);
+      this.#slots.acquire(level, scope);
       this.#begin(firstAppend.task, firstAppend.replay(), firstAppend);
       return firstAppend.outcome;
     });
@@ -127,9 +134,11 @@ export class Worker {
   /** Stores a task that waits for a slot, behind the tasks that wait already. */
   async #queue(entry: NewTask): Promise<AcceptOutcome> {
     const { store, queuedTasks } = this.#options;
+    const level = levelOf(entry.grant);
+    this.#slots.addWaiting(level, entry.scope);
     const outcome = await store.accept({ ...entry, queueLimit: queuedTasks });
     // A slot may have become free meanwhile, and its claim may not have seen the task.
-    if (this.#slots.free(levelOf(entry.grant)) > 0) await this.#leases.claim();
+    if (this.#slots.hasRoom(level, entry.scope)) await this.#leases.claim();
     return outcome;
   }
 
@@ -141,7 +150,7 @@ export class Worker {
       void earlier.done.then(() => this.launch(task));
       return;
     }
-    this.#slots.acquire(levelOf(task.grant));
+    this.#slots.acquire(levelOf(task.grant), task);
     this.#past.read(task.id).then(
       (replay) => this.#begin(task, replay),
       async (error: unknown) => {
@@ -188,7 +197,7 @@ export class Worker {
   }
 
   #releaseSlot(task: TaskRecord): void {
-    if (!this.#slots.release(levelOf(task.grant))) return;
+    if (!this.#slots.release(levelOf(task.grant), task)) return;
     this.#leases.claim().catch((error: unknown) => {
       this.#options.logger.warn('waiting tasks could not be claimed', { error: errorText(error) });
     });

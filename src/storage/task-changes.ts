@@ -1,7 +1,7 @@
 import { LangoError } from '../core/errors.js';
 import { NO_USAGE } from '../core/model.js';
-import type { EarlierOutcome, InputOutcome, Fence, NewInput, NewTask, TaskHead } from '../stores/tasks.js';
-import { LEASE_MS } from '../stores/tasks.js';
+import type { ClaimRoom, EarlierOutcome, InputOutcome, Fence, NewInput } from '../stores/tasks.js';
+import { LEASE_MS, type NewTask, type TaskHead } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
 import type { PushWrites } from './push-store.js';
 import type { EncodedEvent, EventRow, TaskChange, TaskRow } from './rows.js';
@@ -167,7 +167,7 @@ export function* cancelTask(context: TaskContext, scope: Scope, id: string): Que
 interface Claim {
   readonly worker: string;
   readonly agents: readonly string[];
-  readonly free: (level: number) => number;
+  readonly room: ClaimRoom;
   /** The owner that was served last at each level. `claimTasks` continues after it. */
   readonly served: Map<number, Scope>;
 }
@@ -192,14 +192,15 @@ export function* claimTasks(context: TaskContext, claim: Claim): Query<readonly 
 
 function* claimLevel(
   { sql, now }: TaskContext,
-  { worker, agents, free, served }: Claim,
+  { worker, agents, room, served }: Claim,
   level: number,
 ): Query<readonly TaskRecord[]> {
   const claimed: TaskRecord[] = [];
   const names = JSON.stringify(agents);
+  const full = () => JSON.stringify(room.full?.(level, claimed).map((one) => [one.tenant, one.owner]) ?? []);
   const next = ({ tenant, owner }: Scope) =>
-    first<TaskRow>(sql.claimNext, ...[worker, now + LEASE_MS, level, tenant, owner, now, names]);
-  for (let left = free(level); left > 0; left -= 1) {
+    first<TaskRow>(sql.claimNext, ...[worker, now + LEASE_MS, level, tenant, owner, now, names, full()]);
+  for (let left = room(level); left > 0; left -= 1) {
     const row = (yield* next(served.get(level) ?? NO_OWNER)) ?? (yield* next(NO_OWNER));
     if (!row) break;
     served.set(level, { tenant: row.tenant, owner: row.owner });

@@ -85,12 +85,13 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
       WHERE expires_at <= ? AND agent IN ${items('text')} ORDER BY expires_at${skipLocked}`,
     /** The next level of delegation with unfinished tasks. */
     level: `SELECT level FROM tasks ${using('tasks_live')} WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
-    /** The oldest waiting task of the next owner after the given one. */
+    /** The oldest waiting task of the next owner after the given one, but of no owner in the list of [tenant, owner]. */
     claimNext: `UPDATE tasks SET epoch = epoch + 1, lease_by = ?, lease_until = ?
       WHERE id = (
         SELECT id FROM tasks ${using('tasks_live')}
         WHERE ${LIVE} AND level = ? AND (tenant, owner) > (?, ?) AND (lease_by IS NULL OR lease_until <= ?)
           AND agent IN ${items('text')} AND crashes < ${SUSPECT_CRASHES}
+          AND NOT EXISTS (SELECT 1 FROM ${list('?')} WHERE value ->> 0 = tenant AND value ->> 1 = owner)
         ORDER BY tenant, owner, id LIMIT 1${skipLocked}
       )
       RETURNING *`,

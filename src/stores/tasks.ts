@@ -39,15 +39,11 @@ export interface TaskStore {
   requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
   /**
    * Leases unfinished tasks of these agents that have no lease and are no suspects, and raises their epochs: of each owner
-   * in turn the oldest, and of tasks with `level` delegations above them at most `free(level)`. Before that, appends a
+   * in turn the oldest, and of tasks with `level` delegations above them at most `room(level)`. Before that, appends a
    * `question-expiry` to their waiting tasks with a question whose `expiresAt` has passed by the store's clock; these
    * tasks are unfinished again.
    */
-  claim(
-    worker: string,
-    agents: readonly string[],
-    free: (level: number) => number,
-  ): Promise<readonly TaskRecord[]>;
+  claim(worker: string, agents: readonly string[], room: ClaimRoom): Promise<readonly TaskRecord[]>;
   /**
    * Leases one unfinished task that may crash its process (see `SUSPECT_CRASHES`), unless such a task is leased already.
    * Children come before their parents, and tasks with fewer crashes first. `claim` leaves these tasks out.
@@ -86,6 +82,13 @@ export interface TaskStore {
   heads(taskIds: readonly string[]): Promise<readonly TaskHead[]>;
   /** The interval at which a follower calls `heads`, in milliseconds; undefined if `onAppend` reports every append. */
   readonly pollMs: number | undefined;
+}
+
+/** The number of tasks that may be claimed at a level of delegation. */
+export interface ClaimRoom {
+  (level: number): number;
+  /** The owners that get no more tasks at the level, when those of `claimed` got one for each mention. Default: none. */
+  readonly full?: (level: number, claimed: readonly Scope[]) => readonly Scope[];
 }
 
 export interface TaskHead {

@@ -90,3 +90,38 @@ it('a caller with many tasks delays nobody else, and has a limit of queued tasks
     expect(again.status).toBe(200);
   });
 }, 300_000);
+
+it.each([
+  { limits: { concurrentRuns: 8 }, most: 7 },
+  { limits: { concurrentRuns: 4, runsPerCaller: 2 }, most: 2 },
+])('a caller whose tasks hang leaves runs free for others: $limits', async ({ limits, most }) => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const worker = scriptedAgent('worker', async ({ task }, text) => {
+    begun.push(task.owner);
+    if (text === 'hang') await released;
+    return { state: 'completed' };
+  });
+  const settings = {
+    server: { port: 0, limits },
+    auth: { mode: 'jwt' as const, jwt: { issuer: issuer.url, audience: [AUDIENCE] } },
+  };
+  await withServer({ agents: [worker], settings }, async ({ address }) => {
+    const [alice, bob] = await Promise.all(['alice', 'bob'].map((sub) => issuer.token({ sub })));
+    const send = async (token: string, text: string, returnImmediately = false): Promise<string> => {
+      const response = await fetch(`${address.origin}/agents/worker/message:send`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: JSON.stringify({ ...userMessage(text), configuration: { returnImmediately } }),
+      });
+      return ((await response.json()) as Wire).task.status.state;
+    };
+    for (let sent = 0; sent < 12; sent += 1) await send(alice!, 'hang', true);
+    for (let sent = 0; sent < 3; sent += 1) expect(await send(bob!, 'go')).toBe('TASK_STATE_COMPLETED');
+    expect(begun.filter((owner) => owner === 'user:alice')).toHaveLength(most);
+    // Her tasks that wait begin when some of those that run have ended.
+    release();
+    expect(await send(alice!, 'go')).toBe('TASK_STATE_COMPLETED');
+    expect(begun.filter((owner) => owner === 'user:alice')).toHaveLength(13);
+  });
+});

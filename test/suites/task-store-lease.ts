@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Scope } from '../../src/core/task.js';
 import { LEASE_MS } from '../../src/stores/tasks.js';
 import type { StoreUnderTest } from './task-store-fixtures.js';
 import {
   acceptOne,
   AGENT,
+  ALICE,
   BOB,
   delta,
   fenceOf,
@@ -42,6 +44,21 @@ export function leaseCases(get: () => StoreUnderTest): void {
       const late = (await acceptOne(store, { scope: BOB })).id;
       expect(await claimIds('worker', 2)).toEqual([many[1], late]);
       expect(await claimIds('worker', 9)).toEqual([many[2], many[3]]);
+    });
+
+    it('takes no task of the owners that are full, also when they become so during the call', async () => {
+      const { store } = get();
+      const many: string[] = [];
+      for (let count = 0; count < 4; count += 1) many.push((await acceptOne(store)).id);
+      const others = [];
+      for (let count = 0; count < 3; count += 1) others.push((await acceptOne(store, { scope: BOB })).id);
+      const room = Object.assign(() => 9, {
+        full: (_level: number, claimed: readonly Scope[]) =>
+          claimed.filter(({ owner }) => owner !== BOB.owner).length < 2 ? [] : [ALICE],
+      });
+      const claimed = (await store.claim('worker', [AGENT], room)).map(({ id }) => id);
+      expect(new Set(claimed)).toEqual(new Set([many[0], many[1], ...others]));
+      expect(await claimIds('worker')).toEqual([many[2], many[3]]);
     });
 
     it('never gives one task to two workers', async () => {

@@ -130,13 +130,13 @@ export class PostgresTaskStore implements TaskStore {
     return this.#write(NO_LOCK, (context) => cancelTask(context, scope, taskId));
   }
 
-  async claim(...[worker, agents, free]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
+  async claim(...[worker, agents, room]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
     await this.#parts.liveness.add(worker);
     await this.#parts.liveness.freeDead();
     return this.#write(NO_LOCK, (context) => {
       // The work may run again from its start, so the served owners are taken over only after it has succeeded.
       const served = new Map(this.#served);
-      return remember(claimTasks(context, { worker, agents, free, served }), () => {
+      return remember(claimTasks(context, { worker, agents, room, served }), () => {
         served.forEach((scope, level) => this.#served.set(level, scope));
       });
     }).then((tasks) => this.#known(tasks));

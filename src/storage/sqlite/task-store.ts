@@ -107,8 +107,8 @@ export class SqliteTaskStore implements TaskStore {
     return this.#write((context) => cancelTask(context, scope, taskId));
   }
 
-  async claim(...[worker, agents, free]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
-    return this.#write((context) => claimTasks(context, { worker, agents, free, served: this.#served }));
+  async claim(...[worker, agents, room]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
+    return this.#write((context) => claimTasks(context, { worker, agents, room, served: this.#served }));
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
