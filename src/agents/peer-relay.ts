@@ -1,7 +1,7 @@
 import type { PeerEvent } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { Json } from '../core/json.js';
-import type { Artifact } from '../core/message.js';
+import { textPart, type Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
 import { partOf } from '../core/origin.js';
 import { endsText, type EventBody, type Question } from '../core/task.js';
@@ -94,8 +94,14 @@ export class PeerRelay {
   }
 
   pass(event: PassedEvent): void {
-    const { step, isAnswer } = this.#options;
+    const { step, isAnswer, agent } = this.#options;
     switch (event.type) {
+      case 'away': {
+        const parts = [textPart(`Waiting for ${agent}, which cannot be reached: ${event.reason}`)];
+        const message = { id: `${step}/away`, role: 'agent', parts } as const;
+        this.#emit({ type: 'status', state: 'working', message });
+        break;
+      }
       case 'task':
         if (!this.#taskKnown) this.#emit({ type: 'delegation-task', step, taskId: event.taskId });
         this.#taskKnown = true;

@@ -18,12 +18,14 @@ import { egressOf, type Parts } from './node.js';
 export function createDirectory(
   node: Parts<'config' | 'settings' | 'logger' | 'stopping'>,
 ): RefreshingDirectory {
-  const { cardBytes, idleSeconds } = node.config.a2a;
+  const { awaySeconds, cardBytes, idleSeconds } = node.config.a2a;
   const connecting = connectParts(node);
   return new RefreshingDirectory([], {
     ...connectRules(connecting),
     timeoutMs: connecting.timeoutMs,
     cardBytes,
+    waitMs: 1_000 * awaySeconds,
+    leaveMs: 1_000 * awaySeconds,
     signal: node.stopping,
     limits: { idleMs: 1_000 * idleSeconds },
     logger: node.logger,

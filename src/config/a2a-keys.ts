@@ -172,6 +172,11 @@ export const a2aKeys = (kinds: Kinds) =>
     cardBytes: count(256 * KIB, 'The largest card of a remote agent, in bytes.'),
     connectSeconds: seconds(10, 'The time a remote agent has to respond with its card.'),
     refreshSeconds: seconds(15, 'The pause between two checks of which remote agents can be reached.'),
+    awaySeconds: count(
+      60,
+      'The seconds that a remote agent which cannot be reached stays in the list, such as one that is being replaced. Work for it waits that long.',
+      { min: 0 },
+    ),
     idleSeconds: seconds(
       600,
       'When a remote agent sends nothing new for this time, the delegation fails and its task is canceled.',

@@ -99,6 +99,8 @@ export type PeerEvent =
       /** Holds the parts of the artifact. */
       readonly from?: Origin | undefined;
     }
+  /** The peer cannot be reached at the moment, and the request waits for it. */
+  | { readonly type: 'away'; readonly reason: string }
   /** The peer waits for a credential that may come by another way. Undefined when it goes on. */
   | {
       readonly type: 'authorization';

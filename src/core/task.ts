@@ -160,7 +160,8 @@ export type EventBody =
     }
   /**
    * A status of an executor (see `AgentProfile.isExecutor`). Metadata of its events becomes metadata of the task. With
-   * `auth-required`, which any agent may write, the run goes on, and waits for a credential that comes by another way.
+   * `auth-required`, which any agent may write, the run goes on, and waits for a credential that comes by another way. Any
+   * agent may say with `working` what it waits for.
    */
   | Readonly<{
       type: 'status';

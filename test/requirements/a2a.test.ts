@@ -253,9 +253,10 @@ describe('X. A2A', () => {
 
   it('X4 a peer joins when it becomes reachable, and leaves when it is gone, without a restart', async () => {
     const port = await freePort();
-    const settings = withRemote({
+    const remote = withRemote({
       address: { origin: `http://127.0.0.1:${port}`, token: 'far-7Qf2xW9kLr4TzB6vNc8d' },
     });
+    const settings = { ...remote, a2a: { ...remote.a2a, awaySeconds: 0 } };
     const turn = (request: { functions: readonly { parameters: object }[] }) =>
       say(JSON.stringify(request.functions).includes('forecaster') ? 'there' : 'not there');
     const model = new ScriptedModel({ orchestrator: [turn] });
@@ -328,7 +329,8 @@ describe('X. A2A', () => {
       });
     await using cards = await openCardHost(`http://127.0.0.1:${port}`);
     const model = new ScriptedModel({ orchestrator: [call(ask('forecaster', 'tomorrow?', true))] });
-    const settings = withRemote({ address: { origin: cards.url, token: 'far-7Qf2xW9kLr4TzB6vNc8d' } });
+    const remote = withRemote({ address: { origin: cards.url, token: 'far-7Qf2xW9kLr4TzB6vNc8d' } });
+    const settings = { ...remote, a2a: { ...remote.a2a, awaySeconds: 0 } };
     let far = await startFar(grpcPorts[0]);
     try {
       await withServer({ model, settings }, async (server) => {

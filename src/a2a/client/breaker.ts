@@ -1,23 +1,35 @@
+import { pause } from '../../core/time.js';
+
 /** Failures of the connection in a row after which no new work goes to a peer. */
 const FAILURES_TO_OPEN = 3;
 /** Milliseconds without work for a peer before one try; doubled each time that the try fails. */
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
+/** The pause between two probes for work that waits. */
+const PROBE_MS = 1_000;
+
+export interface BreakerOptions {
+  readonly onChange: () => void;
+  /** Reads the card of the peer, and notes the outcome. Never rejects. */
+  readonly probe: () => Promise<unknown>;
+  /** How long work waits for the peer. */
+  readonly waitMs: number;
+}
 
 /**
- * A circuit breaker for one peer. It opens after some failures of the connection in a row: the peer gets no new work.
+ * A circuit breaker for one peer. It opens after some failures of the connection in a row: new work for the peer waits.
  * After a rest the peer gets one try, and a response of any kind closes the breaker. Tasks that the peer already has are
  * followed in every state.
  */
 export class Breaker {
-  readonly #onChange: () => void;
+  readonly #options: BreakerOptions;
   #failures = 0;
   #restMs = FIRST_REST_MS;
   #openedAt: number | undefined;
   #reason: string | undefined;
 
-  constructor(onChange: () => void) {
-    this.#onChange = onChange;
+  constructor(options: BreakerOptions) {
+    this.#options = options;
   }
 
   get isOpen(): boolean {
@@ -27,6 +39,17 @@ export class Breaker {
   /** Why the last call failed; undefined after a response. */
   get reason(): string | undefined {
     return this.#reason;
+  }
+
+  /** Waits a limited time until the peer gets work again, and resolves with whether it does. Ends when `signal` aborts. */
+  async closes(signal: AbortSignal): Promise<boolean> {
+    const { probe, waitMs } = this.#options;
+    const until = performance.now() + waitMs;
+    while (this.isOpen && performance.now() < until) {
+      if (!(await pause(PROBE_MS, { signal }))) break;
+      if (this.isOpen) await probe();
+    }
+    return !this.isOpen;
   }
 
   /** Call it when the peer responded, also with an error. */
@@ -56,6 +79,6 @@ export class Breaker {
   #set(openedAt: number | undefined): void {
     const wasOpen = this.isOpen;
     this.#openedAt = openedAt;
-    if (wasOpen !== this.isOpen) this.#onChange();
+    if (wasOpen !== this.isOpen) this.#options.onChange();
   }
 }

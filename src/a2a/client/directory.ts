@@ -10,14 +10,16 @@ import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
 
 interface DirectoryOptions extends LoadOptions {
   readonly logger: Logger;
-  /** The time limit of `wait`. Default: one minute. */
+  /** How long work waits for a peer that cannot be reached. Default: one minute. */
   readonly waitMs?: number;
+  /** How long a peer that cannot be reached stays in the list at least. Default: 0. */
+  readonly leaveMs?: number;
 }
 
 /** The number of consecutive failures to load a card after which its peer leaves. */
 const FAILURES_TO_LEAVE = 2;
 
-/** The milliseconds that `wait` waits for a peer, and the pause between its attempts. */
+/** The milliseconds that work waits for a peer, and the pause between the attempts of `wait`. */
 const WAIT_MS = 60_000;
 const POLL_MS = 1_000;
 
@@ -28,6 +30,8 @@ interface SourceEntry {
   readonly source: CardSource;
   agent: LoadedAgent | undefined;
   failures: number;
+  /** When the first of the failures in a row was. */
+  failedAt: number;
   /** Why the source has no agent, or why its agent may refuse requests. */
   problem: SkipReason | undefined;
   loading: Promise<void> | undefined;
@@ -55,18 +59,24 @@ export class RefreshingDirectory implements PeerDirectory {
 
   #newEntry(source: CardSource): SourceEntry {
     const entry: SourceEntry = {
-      ...{ source, agent: undefined, failures: 0, loading: undefined },
+      ...{ source, agent: undefined, failures: 0, failedAt: 0, loading: undefined },
       problem: { reason: 'Its card was not loaded yet.' },
       seen: { state: 'skipped', at: Date.now() },
-      breaker: new Breaker(() => {
-        const agent = nameOf(entry);
-        const { isOpen, reason } = entry.breaker;
-        if (isOpen) this.#options.logger.warn('agent gets no new work', { agent, reason });
-        else this.#options.logger.info('agent gets new work again', { agent });
-        this.#settle();
+      breaker: new Breaker({
+        onChange: () => this.#noteBreaker(entry),
+        probe: () => waitAtMost(POLL_MS, this.#load([entry]), { ref: false }),
+        waitMs: this.#options.waitMs ?? WAIT_MS,
       }),
     };
     return entry;
+  }
+
+  #noteBreaker(entry: SourceEntry): void {
+    const agent = nameOf(entry);
+    const { isOpen, reason } = entry.breaker;
+    if (isOpen) this.#options.logger.warn('agent gets no new work', { agent, reason });
+    else this.#options.logger.info('agent gets new work again', { agent });
+    noteState(entry);
   }
 
   list(): readonly Peer[] {
@@ -181,7 +191,7 @@ export class RefreshingDirectory implements PeerDirectory {
       if (last !== agent) last?.link.moveTo(agent.link);
       this.#previous.set(name, agent);
     }
-    const peers = this.#entries.flatMap(({ agent, breaker }) => (agent && !breaker.isOpen ? agent.peer : []));
+    const peers = this.#entries.flatMap(({ agent }) => agent?.peer ?? []);
     for (const entry of this.#entries) noteState(entry);
     const isSame = peers.length === this.#peers.length && peers.every((peer, at) => peer === this.#peers[at]);
     if (!isSame) this.#peers = peers;
@@ -217,7 +227,10 @@ export class RefreshingDirectory implements PeerDirectory {
 
   #recordFailure(entry: SourceEntry, problem: SkipReason): void {
     entry.failures += 1;
-    if (entry.agent && entry.failures < FAILURES_TO_LEAVE) {
+    if (entry.failures === 1) entry.failedAt = performance.now();
+    const { leaveMs = 0 } = this.#options;
+    const mayReturn = problem.isAway === true && performance.now() - entry.failedAt < leaveMs;
+    if (entry.agent && (mayReturn || entry.failures < FAILURES_TO_LEAVE)) {
       entry.problem = problem;
       return;
     }

@@ -105,6 +105,8 @@ export interface SkipReason {
   readonly hint?: string;
   /** Whether the card could be read, but is not the one that was accepted. */
   readonly isHeld?: boolean;
+  /** Whether its server cannot be reached, which may pass. */
+  readonly isAway?: boolean;
 }
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -158,6 +160,7 @@ async function loadAgent(source: CardSource, options: LoadOptions): Promise<Load
     return {
       ...skipReason({ reason: errorText(error), hint: adviceFor(error) }),
       ...(cause instanceof UntrustedCard && { isHeld: true }),
+      ...((error.code === 'unavailable' || error.code === 'timeout') && { isAway: true }),
     };
   }
 }

@@ -48,8 +48,11 @@ export function createPeer({ profile, link, retry, limits, rename, isRemote }: P
       }
       // A request that may have reached the peer before is followed even while the breaker is open.
       if (!isWatch && request.isRepeat !== true && link.breaker?.isOpen === true) {
-        yield reader.giveUp('failed', `it does not respond at the moment: ${link.breaker.reason}`);
-        return;
+        yield { type: 'away', reason: link.breaker.reason ?? '' };
+        if (!(await link.breaker.closes(signal)) && !signal.aborted) {
+          yield reader.giveUp('failed', `it does not respond at the moment: ${link.breaker.reason}`);
+          return;
+        }
       }
       const { grant, parentTaskId: task } = request;
       const { trace } = grant;

@@ -98,6 +98,7 @@ class TaskWatch {
   #needsSnapshot: boolean;
   #canSubscribe: boolean;
   #failures = 0;
+  #hasWaitedForPeer = false;
   #grace: NodeJS.Timeout | undefined;
 
   constructor(watch: Watch) {
@@ -238,7 +239,7 @@ class TaskWatch {
     const isSafe = !this.#request || link.replays || isRefused || wasNeverSent(error);
     const mayHelp = this.#mayPass(error) && askedMs <= LONGEST_ASKED_MS;
     const isKnown = this.#reader.taskId !== undefined;
-    if (mayHelp && (isSafe || isKnown) && this.#failures <= retry.attempts) {
+    if (mayHelp && (isSafe || isKnown) && (this.#failures <= retry.attempts || (await this.#isBack()))) {
       // The task shows what became of a reply that must not be sent again.
       if (!isSafe) this.#readInstead();
       const pauseMs = Math.max(this.#backoff(Math.max(this.#failures, this.#shortLived)), askedMs);
@@ -252,6 +253,16 @@ class TaskWatch {
     const state = error.code === 'limit-reached' ? 'rejected' : 'failed';
     const wait = askedMs > LONGEST_ASKED_MS ? ` It asks for a pause of ${Math.ceil(askedMs / 1_000)} s.` : '';
     return this.#reader.giveUp(state, `${error.message}${wait}${isUnknown ? OUTCOME_UNKNOWN : ''}`);
+  }
+
+  /** Waits once for a peer that may be being replaced. Resolves with whether it can be reached again. */
+  async #isBack(): Promise<boolean> {
+    const { breaker } = this.#watch.link;
+    if (!breaker?.isOpen || this.#hasWaitedForPeer) return false;
+    this.#hasWaitedForPeer = true;
+    const isBack = await breaker.closes(this.#signal);
+    if (isBack) this.#failures = 1;
+    return isBack;
   }
 
   /** Reads the task that a reply is for, instead of sending the reply. */
