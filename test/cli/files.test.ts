@@ -13,6 +13,7 @@ import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 import { VENDORS } from '../support/vendors.js';
 import { langoHere } from './lango-here.js';
+import { lango } from './lango-process.js';
 
 /** A red point. */
 const PNG =
@@ -65,8 +66,10 @@ describe.each(VENDORS)('files and a model of $provider', ({ provider, wire, base
     await withServer(options, (server) => use(server, vendor));
   }
 
-  const run = ({ address }: TestServer, ...args: readonly string[]) =>
-    langoHere(args, { env: { LANGO_URL: address.origin, LANGO_TOKEN: address.token! } });
+  const envOf = ({ address }: TestServer) => ({ LANGO_URL: address.origin, LANGO_TOKEN: address.token! });
+  const run = (server: TestServer, ...args: readonly string[]) => langoHere(args, { env: envOf(server) });
+  /** The program as users start it. */
+  const program = (server: TestServer, ...args: readonly string[]) => lango(args, { env: envOf(server) });
 
   it('reach the model as images and as text, in delegations and in the next task too', async () => {
     await withVendor({}, async (server, vendor) => {
@@ -138,7 +141,7 @@ describe.each(VENDORS)('files and a model of $provider', ({ provider, wire, base
       const transfer = { agent_name: 'operator', request: 'draw', final: true };
       const out = file(`out-${provider}`);
       vendor.willReply(calls('transfer_to_agent', transfer), calls('exec_picture', {}), says('Drawn.'));
-      const { code, stdout, stderr } = await run(server, 'send', '--out', out, 'draw');
+      const { code, stdout, stderr } = await program(server, 'send', '--out', out, 'draw');
       expect({ code, stdout }).toEqual({ code: 0, stdout: 'Drawn.\n' });
       expect(stderr).toBe(`Saved: ${path.join(out, 'dot.png')}\nSaved: ${path.join(out, 'dot-2.png')}\n`);
       expect(await readdir(out)).toHaveLength(2);

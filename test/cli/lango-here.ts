@@ -5,17 +5,16 @@ import type { Streams } from '../../src/terminal/terminal.js';
 import { createTerminal } from '../../src/terminal/terminal.js';
 import { readEnv } from '../../src/config/env.js';
 import type { Result, Start } from './lango-process.js';
-import { cleanEnv } from './lango-process.js';
+import { cleanEnv, lango } from './lango-process.js';
 
 /**
  * Runs a `lango` command in this process, as a process of its own takes most of the time of a command. Use it to test
  * results and output; for the program itself (its signals and help, and that it reads a pipe) start the real one. Of
- * concurrent commands only one may have input.
+ * concurrent commands only one may have input. With LANGO_TEST_BUNDLE each command is the real program, from the bundle.
  */
-export async function langoHere(
-  args: readonly string[],
-  { env, input, onNote }: Start & { readonly onNote?: (note: string) => void } = {},
-): Promise<Result> {
+export async function langoHere(args: readonly string[], start: Start = {}): Promise<Result> {
+  if (process.env['LANGO_TEST_BUNDLE']) return lango(args, start);
+  const { env, input, onNote } = start;
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   if (onNote) stderr.on('data', (chunk) => onNote(String(chunk)));
   const said = Promise.all([text(stdout), text(stderr)]);

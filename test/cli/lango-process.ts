@@ -18,6 +18,8 @@ export interface Result {
 export interface Start {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Gets what the program writes to standard error, as it comes. */
+  readonly onNote?: (note: string) => void;
 }
 
 /** Runs the real program to its end, without a terminal. */
@@ -25,6 +27,7 @@ export async function lango(args: readonly string[], start: Start = {}): Promise
   const child = spawn(process.execPath, [mainFile(), ...args], { env: cleanEnv(start.env) });
   child.stdin.on('error', () => {});
   child.stdin.end(start.input ?? '');
+  if (start.onNote) child.stderr.on('data', (chunk) => start.onNote!(String(chunk)));
   return ended(child);
 }
 

@@ -40,7 +40,41 @@ async function build(...steps: readonly string[]): Promise<{ readonly code: numb
 const BUILT = { code: 0, said: '' };
 const start = () => execFileSync(process.execPath, [program()], { encoding: 'utf8' });
 
+/** Each block fails in its first round, and then only in an outer or inner block of the same loop. */
+const DISPOSING = `
+const said: string[] = [];
+const open = (name: string) => ({
+  [Symbol.dispose]: () => void said.push(name),
+  [Symbol.asyncDispose]: async () => void said.push(name),
+});
+async function run() {
+  for (const round of [1, 2, 3]) {
+    try {
+      await using outer = open('outer ' + round);
+      for (using each of [open('each ' + round)]) if (round === 1) throw new Error('one');
+      const within = () => {
+        using inner = open('inner ' + round);
+        if (round === 2) throw new Error('two');
+      };
+      within();
+      said.push('done ' + round);
+    } catch (error) {
+      said.push((error as Error).message);
+    }
+  }
+  console.log(said.join(', '));
+}
+void run();
+`;
+const DISPOSED = 'each 1, outer 1, one, each 2, inner 2, outer 2, two, each 3, inner 3, done 3, outer 3\n';
+
 describe('scripts/build.ts', () => {
+  it('builds a program that fails in one round of a loop and not in the next, also where it uses `using`', async () => {
+    await writeSource(DISPOSING);
+    expect(await build('program')).toEqual(BUILT);
+    expect(start()).toBe(DISPOSED);
+  });
+
   it('builds what is missing, and leaves what is as new as the contents of its sources', async () => {
     expect(await build('program')).toEqual(BUILT);
     expect(start()).toBe('first\n');
