@@ -4,16 +4,20 @@ import { format, resolveConfig } from 'prettier';
 import { packageRoot } from '../src/config/package-root.js';
 import { shippedSchema } from '../src/config/load.js';
 import { configSchema, renderReference } from '../src/config/reference.js';
+import { taskFileJsonSchema } from '../src/replay/task-file.js';
 
 /**
- * Writes the files generated from the configuration's schema. With --check it only names those that are out of date.
+ * Writes the files generated from the schemas of the configuration and of exported tasks. With --check it only names those
+ * that are out of date.
  */
 const schema = shippedSchema();
 const folder = join(packageRoot(), 'docs', 'reference');
 const schemaFile = join(folder, 'config.schema.json');
 const style = await resolveConfig(schemaFile);
+const pretty = (value: unknown) => format(JSON.stringify(value), { ...style, parser: 'json' });
 const documents = new Map([
-  [schemaFile, await format(JSON.stringify(configSchema(schema)), { ...style, parser: 'json' })],
+  [schemaFile, await pretty(configSchema(schema))],
+  [join(folder, 'task-file.schema.json'), await pretty(taskFileJsonSchema())],
   [join(folder, 'configuration.md'), renderReference(schema)],
 ]);
 

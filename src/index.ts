@@ -171,5 +171,7 @@ export type { Reply, Question, TaskState } from './core/task.js';
 export { defineTool } from './core/tool.js';
 export type { Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
 export { createLogger } from './logging.js';
+export { replayTask } from './replay/replay.js';
+export type { ReplayReport } from './replay/replay.js';
 export { scriptedModel } from './models/scripted/provider.js';
 export type { ModelScript, ScriptedAnswer, ScriptedModel } from './models/scripted/provider.js';

@@ -18,6 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   capabilities: ['core', 'stores', 'scrub', 'disk', 'parsing', 'http', 'terminal'],
   terminal: ['core'],
   journal: ['core', 'scrub', 'stores'],
+  replay: ['core', 'agents', 'journal'],
   storage: ['core', 'stores'],
   owners: ['core', 'stores'],
   'a2a/translate': ['core'],
@@ -29,7 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['core', 'disk', 'capabilities'],
   cli: [
     ...['core', 'config', 'app.ts', 'a2a/client', 'http', 'logging.ts', 'owners', 'stores'],
-    ...['terminal', 'disk', 'capabilities'],
+    ...['terminal', 'disk', 'capabilities', 'replay'],
   ],
   'logging.ts': ['core'],
 };

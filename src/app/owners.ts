@@ -15,6 +15,9 @@ import type { OperationClient, OperationHandlers, OperationTable } from '../core
 import type { Services } from '../core/service.js';
 import { howToOperate, isOperator, ownOwner } from '../http/identity.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
+import { agentLimits } from '../config/config.js';
+import { packageVersion } from '../config/package-root.js';
+import { createTaskRecords } from '../replay/collect.js';
 import { createOwnedBill } from '../owners/bill.js';
 import { createDirectClient, createOwnerClient } from '../owners/client.js';
 import { createOwnedData, type AllOwnedData } from '../owners/data.js';
@@ -68,6 +71,7 @@ export function ownerMount(parts: MountParts): Mount {
     data: openData(parts, journal, capabilities),
     bill: createOwnedBill({ ...storage, tasks: journal }),
     trace: createTaskTraces({ tasks: journal }),
+    record: recordsOf(parts, journal),
     status: async () => {
       await peers.ready();
       return {
@@ -151,6 +155,7 @@ export async function openHome(
     data: openData({ config, storage }, storedTasks(storage.tasks), capabilities),
     bill: createOwnedBill(storage),
     trace: createTaskTraces(storage),
+    record: recordsOf({ config, storage }, storage.tasks),
     ...NEEDS_SERVER,
   });
   const scope = owner === undefined ? ownOwner(config.auth) : { tenant: '', owner };
@@ -162,6 +167,18 @@ export async function openHome(
       await capabilities.close();
       await storage.close();
     },
+  };
+}
+
+function recordsOf(
+  { config, storage: { nodeId } }: Parts<'config' | 'storage'>,
+  tasks: Pick<Journal, 'get' | 'read'>,
+): OwnerParts['record'] {
+  const node = { id: nodeId, version: packageVersion() };
+  const read = createTaskRecords({ tasks, limits: agentLimits(config), node });
+  return async (scope, taskId, after) => {
+    const { task, next } = await read(scope, taskId, after);
+    return { task: { ...task }, ...(next !== undefined && { next }) };
   };
 }
 

@@ -84,6 +84,7 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
 
   const group = (name: string, description: string) => program.command(name).description(description);
   addTaskCommands(group('tasks', 'list, read, watch and cancel tasks'), act);
+  addReplayCommand(program, act);
   addDataCommands(group('data', 'export, forget and delete your data'), capabilities, act);
   addKeyCommands(group('keys', 'list and rotate the keys that this node signs with'), act);
   withServer(group('mcp', 'use the tools of MCP servers, and offer agents as tools').command('serve'))
@@ -170,7 +171,19 @@ function addTaskCommands(tasks: Command, act: Act): void {
   add('trace <id>')
     .description('show what a task did, as a tree with times, tokens, money and errors')
     .action(actionsOf(act, () => import('./trace.js'))('traceTask'));
+  add('export <id>')
+    .description('write a task with the tasks below it, on all nodes, as one file')
+    .option('--out <file>', 'write to this new file instead of standard output')
+    .option('--no-content', 'leave out texts, arguments, results and files')
+    .action(actionsOf(act, () => import('./replay.js'))('exportTask'));
   add('cancel <id>').description('cancel a task').action(action('cancelTask'));
+}
+
+function addReplayCommand(program: Command, act: Act): void {
+  withAgents(withJson(program.command('replay <task>')))
+    .description('run an exported task again, without models, tools and network, and compare each event')
+    .option('--agent <name>', 'the agent that the task belongs to; default: every agent')
+    .action(actionsOf(act, () => import('./replay.js'))('replay'));
 }
 
 function addDataCommands(data: Command, capabilities: readonly Capability[], act: Act): void {

@@ -127,6 +127,26 @@ export const SERVER_OPERATIONS = {
   },
 
   /**
+   * Reads the entries of a task after number `after`, as `lango tasks export` writes them. `via`: the agents on the way to
+   * the node of the task, each a remote agent of the node before, with commas between them; empty for this node.
+   */
+  readTaskRecord: {
+    method: 'get',
+    path: '/lango/tasks/:taskId/record',
+    isRepeated: true,
+    query: ['after', 'via'],
+    input: z.object({
+      taskId: z.string(),
+      after: z.coerce.number<number | string>().int().min(0).default(0),
+      via: z
+        .string()
+        .regex(/^([\w-]{1,64}(,[\w-]{1,64}){0,4})?$/, 'names of at most 5 agents')
+        .default(''),
+    }),
+    result: z.object({ task: z.record(z.string(), z.unknown()), next: z.number().exactOptional() }),
+  },
+
+  /**
    * Lists the other owners of tasks; for operators. They read an owner's tasks and data with the header `Lango-Owner`, which is
    * `owner` and `tenant` as in a query string.
    */

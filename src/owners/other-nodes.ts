@@ -40,10 +40,9 @@ type Handlers = OperationHandlers<ServerOperations>;
  * when a node does not respond, and with `not-supported` when no node is named.
  */
 export function withNodes({ table, handlers, ...service }: OwnerService, others: OtherNodes): OwnerService {
-  const listAskable = (): readonly AskableNode[] => {
-    const nodes = others.nodes().filter((node): node is AskableNode => node.clientFor !== undefined);
-    return [...new Map(nodes.map((node) => [new URL(node.url).origin, node])).values()];
-  };
+  const listAskable = (): readonly AskableNode[] => [
+    ...new Map(listForwarded(others).map((node) => [new URL(node.url).origin, node])).values(),
+  ];
   const routed = Object.entries(table).flatMap(([name, { keptBy }]) => {
     const here = handlers[name];
     if (!keptBy || !here) return [];
@@ -67,8 +66,28 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     };
     return withChildrenElsewhere(trace, findNode, input.levels);
   };
-  const covering = { readTrace, ...dataOf(local, listAskable) } as unknown as OwnerService['handlers'];
+  const readTaskRecord: Handlers['readTaskRecord'] = async (input, context) => {
+    const [agent, ...via] = input.via.split(',');
+    if (!agent) return local.readTaskRecord(input, context);
+    const node = listForwarded(others).find((one) => one.agent === agent);
+    if (!node) throw noSuchNode(agent);
+    return askData(node, context, (client) => client.readTaskRecord({ ...input, via: via.join(',') }));
+  };
+  const covering = {
+    readTrace,
+    readTaskRecord,
+    ...dataOf(local, listAskable),
+  } as unknown as OwnerService['handlers'];
   return { ...service, table, handlers: { ...handlers, ...Object.fromEntries(routed), ...covering } };
+}
+
+function listForwarded({ nodes }: OtherNodes): readonly AskableNode[] {
+  return nodes().filter((node): node is AskableNode => node.clientFor !== undefined);
+}
+
+function noSuchNode(agent: string): LangoError {
+  const text = `The agent ${agent} is no remote agent of this node, or requests to its node do not name the owner.`;
+  return new LangoError('not-found', text, { hint: 'See: owners, in a2a.remoteAgents' });
 }
 
 /** Returns the node that keeps this kind of data; undefined when this node keeps it. */

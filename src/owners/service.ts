@@ -25,6 +25,12 @@ export interface OwnerParts {
   readonly bill: OwnedBill;
   /** Reads the spans of a task. Rejects with `not-found`. */
   readonly trace: (scope: Scope, taskId: string) => Promise<Returned<ServerOperations['readTrace']>>;
+  /** Reads entries of a task of this node. Rejects with `not-found`. */
+  readonly record: (
+    scope: Scope,
+    taskId: string,
+    after: number,
+  ) => Promise<Returned<ServerOperations['readTaskRecord']>>;
   /** Reads the status of the node. */
   readonly status: Handlers['readStatus'];
   /** Reads cards. Rejects with `not-found`. */
@@ -35,7 +41,7 @@ export interface OwnerParts {
 
 /** Implements the operations of the server itself. */
 export function serverHandlers(parts: OwnerParts): Handlers {
-  const { data, bill, trace, card, status, operators } = parts;
+  const { data, bill, trace, record, card, status, operators } = parts;
   return {
     ...operators,
     listDataKinds: async () => ({ kinds: data.kinds }),
@@ -47,6 +53,7 @@ export function serverHandlers(parts: OwnerParts): Handlers {
       return { rows, next };
     },
     readTrace: ({ taskId }, { scope }) => trace(scope, taskId),
+    readTaskRecord: ({ taskId, after }, { scope }) => record(scope, taskId, after),
     readCard: ({ name }) => card(name),
     readStatus: status,
   };

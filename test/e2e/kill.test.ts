@@ -16,6 +16,7 @@ import { isTerminal } from '../../src/core/task.js';
 import type { AgentClient } from '../../src/index.js';
 import { connect } from '../../src/index.js';
 import { freePort } from '../support/free-port.js';
+import { differences, recordOf } from '../support/replayed.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 /** Rules 1 to 5 of the journal, tested with a process that is killed again and again during its work. */
@@ -180,6 +181,20 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
     // A delegation that was canceled before its peer received it has no child task; none has two.
     for (const [taskId, children] of reached) expect(children).toBeLessThanOrEqual(delegations.get(taskId)!);
     expect(reached.reduce((sum, [, children]) => sum + children, 0)).toBeGreaterThan(KILLS / 2);
+  });
+
+  it('leaves tasks that replay identically, event for event', async () => {
+    const ids = await allTasks();
+    const storage = openStorage();
+    try {
+      const tasks = await Promise.all(ids.map((id) => recordOf(storage.tasks, { ...OWNER, id })));
+      const { replayed, found } = await differences(tasks);
+      console.log(`${replayed} of ${ids.length} tasks replayed, ${found.length} differ`);
+      expect(found).toEqual([]);
+      expect(replayed).toBeGreaterThan(KILLS);
+    } finally {
+      await storage.close();
+    }
   });
 
   it('shows a client that was cut off and resumed with its cursor every event, once and in order', () => {

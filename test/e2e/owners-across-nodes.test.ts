@@ -8,6 +8,9 @@ import { signJwt } from '../../src/core/card.js';
 import type { SigningKey } from '../../src/core/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { cardAt, give, Stranger } from '../../lab/abuse/stranger.js';
+import { gatherTask } from '../../src/replay/gather.js';
+import { replayTask } from '../../src/replay/replay.js';
+import { parseTaskPage, taskFileText } from '../../src/replay/task-file.js';
 import { freePort } from '../support/free-port.js';
 import { openCardHost, type CardHost } from '../support/card-host.js';
 import type { Issuer } from '../support/issuer.js';
@@ -142,8 +145,8 @@ describeSandboxed('a person of the front node, at the node of its sub-agents', (
   });
 });
 
-describe('the trace of a task that a person sent to the front node', () => {
-  it('includes the work of the sub-agents on their node, for that person alone', async () => {
+describe('the trace and the export of a task that a person sent to the front node', () => {
+  it('include the work of the sub-agents on their node, for that person alone', async () => {
     const client = connect({
       url: front.address.origin,
       token: await issuer.token({ sub: 'erin', org: 'red' }),
@@ -163,6 +166,25 @@ describe('the trace of a task that a person sent to the front node', () => {
     const alone = await erin.readTrace({ taskId, levels: 0 });
     expect(alone.spans.length).toBeLessThan(trace.spans.length);
     await expect(dave.readTrace({ taskId })).rejects.toMatchObject({ code: 'not-found' });
+
+    // The export is one file with the tasks of both nodes, for the same person.
+    const gather = (owner: OwnerClient) =>
+      gatherTask(taskId, {
+        readPage: async ({ via, ...about }) =>
+          parseTaskPage(await owner.readTaskRecord({ ...about, via: via.join() })),
+        readCard: async (name) => (await owner.readCard({ name })).card,
+      });
+    const file = await gather(erin);
+    expect(file.tasks.map(({ agent }) => agent)).toEqual(['lango-orchestrator', 'vault']);
+    expect(new Set(file.tasks.map((task) => task.node.id)).size).toBe(2);
+    expect(taskFileText(await gather(erin))).toBe(taskFileText(file));
+    expect(await replayTask(file)).toMatchObject({ tasks: 2, divergence: undefined });
+    await expect(gather(dave)).rejects.toMatchObject({ code: 'not-found' });
+    const child = file.tasks[1]!.id;
+    for (const via of ['', 'vault'])
+      await expect(dave.readTaskRecord({ taskId: child, via })).rejects.toMatchObject({ code: 'not-found' });
+    for (const via of ['nobody', 'operator,operator'])
+      await expect(erin.readTaskRecord({ taskId: child, via })).rejects.toMatchObject({ code: 'not-found' });
   });
 });
 

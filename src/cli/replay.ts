@@ -1,0 +1,131 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { canonicalJson } from '../core/canonical-json.js';
+import { codeOf, LangoError } from '../core/errors.js';
+import { counted } from '../core/text.js';
+import { replayTask, type ReplayReport } from '../replay/replay.js';
+import { parseTaskFile, parseTaskPage, taskFileText, type TaskFile } from '../replay/task-file.js';
+import { gatherTask } from '../replay/gather.js';
+import { withoutContent } from '../replay/without-content.js';
+import { EXIT, usageError } from '../terminal/exit.js';
+import { safeLine } from '../terminal/safe-text.js';
+import type { Report, Result } from '../terminal/terminal.js';
+import type { OperationClient } from '../core/operation.js';
+import type { ServerOperations } from '../owners/operations.js';
+import { connect, type Call } from './connection.js';
+import { writeWhole } from './data.js';
+import { ask } from './explain.js';
+import { withOwner } from './owner-client.js';
+import { locateTask, type TaskFlags } from './tasks.js';
+
+type ExportFlags = TaskFlags & { readonly out?: string; readonly content: boolean };
+
+/** `lango tasks export`: writes a task with the tasks below it as one file, or to standard output. */
+export async function exportTask(given: string, call: Call<ExportFlags>): Promise<Result> {
+  const { out, content } = call.flags;
+  const whole = await gather(given, call);
+  const file = content ? whole : withoutContent(whole);
+  const text = taskFileText(file);
+  if (out === undefined) {
+    call.terminal.write(text);
+    return EXIT.ok;
+  }
+  await writeWhole(out, [text]);
+  const { tasks, elsewhere } = file;
+  const events = tasks.reduce((sum, { events: { length } }) => sum + length, 0);
+  const counts = `${counted(tasks.length, 'task')} with ${counted(events, 'event')}`;
+  return {
+    json: { file: out, tasks: tasks.length, events, elsewhere },
+    lines: [safeLine(`Wrote ${out}: ${counts}.`)],
+    notes: elsewhereNotes(elsewhere),
+  };
+}
+
+/** `lango replay`: runs an exported task again, without a model, tools and network, and compares each event. */
+export async function replay(given: string, call: Call<TaskFlags>): Promise<Report> {
+  const file = existsSync(given) ? await readTaskFile(given) : await gather(given, call);
+  const report = await replayTask(file);
+  const { divergence, tasks, events, taken } = report;
+  const counts = `${counted(tasks, 'task')} with ${counted(events, 'event')}`;
+  return {
+    json: { identical: divergence === undefined, ...report, divergence: divergence ?? null },
+    lines: divergence ? differenceLines(divergence) : [`Identical: ${counts}.`],
+    notes: [
+      ...taken.map((id) => safeLine(`Taken as recorded, because no model was asked in it: task ${id}.`)),
+      ...elsewhereNotes(file.elsewhere),
+    ],
+    exitCode: divergence ? EXIT.failure : EXIT.ok,
+  };
+}
+
+function elsewhereNotes(elsewhere: TaskFile['elsewhere']): readonly string[] {
+  return elsewhere.map(({ taskId, agent }) =>
+    safeLine(
+      `Task ${taskId} of ${agent} is in the file as its caller saw it: its server does not show its events.`,
+    ),
+  );
+}
+
+async function readTaskFile(path: string): Promise<TaskFile> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw usageError(`${path} cannot be read (${codeOf(cause)}).`, 'Name a file of `lango tasks export`.');
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    const hint = 'A file of `lango tasks export` is one JSON object.';
+    throw new LangoError('invalid-input', `${path} is no JSON.`, { hint, cause });
+  }
+  return parseTaskFile(value);
+}
+
+const WHOLE_ID = /^[0-9a-f-]{36}$/i;
+
+/** A whole id is also found in a data folder that no server has open. */
+async function gather(given: string, call: Call<TaskFlags>): Promise<TaskFile> {
+  if (WHOLE_ID.test(given)) return withOwner(call, (owner) => gatherWith(owner, given));
+  const connection = await connect(call);
+  const { task } = await locateTask(connection, given, call.flags.agent);
+  return ask(connection, gatherWith(connection.owner, task.id));
+}
+
+function gatherWith(owner: OperationClient<ServerOperations>, taskId: string): Promise<TaskFile> {
+  return gatherTask(taskId, {
+    readPage: async ({ taskId: id, after, via }) =>
+      parseTaskPage(await owner.readTaskRecord({ taskId: id, after, via: via.join() })),
+    readCard: async (name) => (await owner.readCard({ name })).card,
+  });
+}
+
+/** The characters that are shown before and after the first difference of two entries. */
+const BEFORE = 60;
+const AFTER = 400;
+
+function differenceLines({
+  taskId,
+  agent,
+  seq,
+  recorded,
+  now,
+}: NonNullable<ReplayReport['divergence']>): readonly string[] {
+  const [before, after] = [recorded, now].map((one) => (one === undefined ? '' : canonicalJson(one)));
+  const same = commonLength(before!, after!);
+  const shown = (text: string): string => {
+    if (text === '') return 'nothing';
+    const begin = Math.max(0, same - BEFORE);
+    return safeLine(`${begin > 0 ? '…' : ''}${text.slice(begin, same + AFTER)}`);
+  };
+  const where = seq === undefined ? 'after its last event' : `event ${seq}`;
+  return [
+    safeLine(`Differs: task ${taskId} of ${agent}, ${where}.`),
+    `recorded  ${shown(before!)}`,
+    `now       ${shown(after!)}`,
+  ];
+}
+
+function commonLength(a: string, b: string): number {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length += 1;
+  return length;
+}

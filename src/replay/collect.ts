@@ -1,0 +1,52 @@
+import type { AgentLimits } from '../core/agent.js';
+import { LangoError } from '../core/errors.js';
+import type { Journal } from '../core/journal.js';
+import type { Scope, TaskEvent } from '../core/task.js';
+import type { RecordedTask, TaskPage } from './task-file.js';
+
+const EVENTS_PER_READ = 200;
+/** A page ends with the read that reaches this size, in characters. */
+const PAGE_SIZE = 1_000_000;
+
+interface RecordParts {
+  readonly tasks: Pick<Journal, 'get' | 'read'>;
+  readonly limits: AgentLimits;
+  readonly node: RecordedTask['node'];
+}
+
+/**
+ * Returns a function that reads what this node keeps of a task of an owner, some events at a time. It rejects with
+ * `not-found` for a task that is not in the scope.
+ */
+export function createTaskRecords({ tasks, limits: all, node }: RecordParts) {
+  const { cost: _, ownerCostPerDay: __, ...limits } = all;
+  return async (scope: Scope, taskId: string, after: number): Promise<TaskPage> => {
+    const task = await tasks.get(scope, taskId);
+    if (!task) {
+      const hint = 'See: lango tasks list';
+      throw new LangoError('not-found', `You have no task "${taskId}" on this server.`, { hint });
+    }
+    const events: RecordedTask['events'][number][] = [];
+    let head = after;
+    for (let size = 0; size < PAGE_SIZE && head < task.head;) {
+      const read = await tasks.read(taskId, head, EVENTS_PER_READ);
+      if (read.length === 0) break;
+      head = read.at(-1)!.seq;
+      events.push(...read.map(toRecorded));
+      size += JSON.stringify(read).length;
+    }
+    const { id, agent, contextId, parentTaskId, state, createdAt } = task;
+    const { scopes: ___, trace: ____, ...grant } = task.grant;
+    const about = { id, agent, contextId, ...(parentTaskId !== undefined && { parentTaskId }), grant, state };
+    return {
+      task: { ...about, createdAt, node, limits, events },
+      ...(events.length > 0 && head < task.head && { next: head }),
+    };
+  };
+}
+
+/** The contents of a reference are in the event, so the reference itself is left out. */
+function toRecorded({ seq, at, author, body: given }: TaskEvent): RecordedTask['events'][number] {
+  const { from: _, ...body } = given as TaskEvent['body'] & { readonly from?: unknown };
+  return { seq, at, ...(author !== undefined && { author }), body };
+}

@@ -1,0 +1,153 @@
+import { canonicalJson } from '../core/canonical-json.js';
+import { isJsonObject, type Json } from '../core/json.js';
+import type { EventBody, NewEvent, TaskEvent } from '../core/task.js';
+import { isEndedFromOutside, rootOf, stepOfId, type Pass } from './passes.js';
+
+/** The first place at which a replayed task is another than the recorded one. */
+export interface Divergence {
+  /** The number of the recorded event; undefined when the record ends before. */
+  readonly seq: number | undefined;
+  /** Undefined when the record holds no such event. */
+  readonly recorded: NewEvent | undefined;
+  /** What would be written now; undefined when nothing would. */
+  readonly now: NewEvent | undefined;
+}
+
+/** An event in the form in which it is compared: text in one piece, without times and references. */
+interface Item extends NewEvent {
+  readonly seq: number | undefined;
+}
+
+type Numbered = NewEvent & Partial<Pick<TaskEvent, 'seq'>>;
+
+/**
+ * Compares the events of a run with those that its replay wrote. Steps that ran at the same time are compared one by one,
+ * as their order among each other is chance. So is the size of the pieces of a text.
+ */
+export function firstDivergence(pass: Pass, agent: string, now: readonly NewEvent[]): Divergence | undefined {
+  const isCut = isEndedFromOutside(pass);
+  const recorded = lanesOf(pass.events, { agent, isCut });
+  const written = lanesOf(now, { agent, isCut });
+  const found: Divergence[] = [];
+  for (const lane of new Set([...recorded.keys(), ...written.keys()])) {
+    const one = inLane(recorded.get(lane) ?? [], written.get(lane) ?? [], isCut);
+    if (one) found.push(one);
+  }
+  const [first, ...others] = found.toSorted((a, b) => (a.seq ?? Infinity) - (b.seq ?? Infinity));
+  // What is written in place of an event may be in another lane: a run ends where a call would have begun.
+  return first && { ...first, now: first.now ?? others.find(({ now }) => now)?.now };
+}
+
+function inLane(recorded: readonly Item[], written: readonly Item[], isCut: boolean): Divergence | undefined {
+  const length = isCut ? recorded.length : Math.max(recorded.length, written.length);
+  for (let index = 0; index < length; index += 1) {
+    const [before, now] = [recorded[index], written[index]];
+    if (isSame(before, now)) continue;
+    if (isCut && index === length - 1 && beginsAlike(before, now)) continue;
+    return { seq: before?.seq, recorded: plain(before), now: plain(now) };
+  }
+  return undefined;
+}
+
+const plain = (item: Item | undefined): NewEvent | undefined =>
+  item && { author: item.author, body: item.body };
+
+function isSame(a: Item | undefined, b: Item | undefined): boolean {
+  if (!a || !b) return a === b;
+  return a.author === b.author && canonicalJson(a.body) === canonicalJson(b.body);
+}
+
+/** Whether one text is the beginning of the other: a crash may come before or after its next piece. */
+function beginsAlike(a: Item | undefined, b: Item | undefined): boolean {
+  if (a?.body.type !== 'text-delta' || b?.body.type !== 'text-delta') return false;
+  const [one, other] = [a.body.text, b.body.text];
+  return one.startsWith(other) || other.startsWith(one);
+}
+
+/** What comes from outside of the agent and is taken as it was recorded. */
+const TAKEN: ReadonlySet<EventBody['type']> = new Set<EventBody['type']>(['message', 'question-expiry'])
+  .add('cancel-request')
+  .add('results-cleared')
+  .add('status');
+
+/** Whether the event is no consequence of what the agent was told: a message, the progress of a tool, a wait for a vendor. */
+function isTaken({ author, body }: NewEvent, agent: string): boolean {
+  return TAKEN.has(body.type) || (body.type === 'activity' && author === agent);
+}
+
+interface LaneOptions {
+  readonly agent: string;
+  readonly isCut: boolean;
+}
+
+function lanesOf(
+  events: readonly Numbered[],
+  { agent, isCut }: LaneOptions,
+): ReadonlyMap<string, readonly Item[]> {
+  const lanes = new Map<string, Item[]>();
+  /** The number of turns that ended: the text of each is compared apart. */
+  let turns = 0;
+  const turnOf = new WeakMap<Item, number>();
+  for (const { author = agent, body, seq } of events) {
+    if (isTaken({ author, body }, agent) || (isCut && body.type === 'run-end')) continue;
+    if (body.type === 'turn-end') turns += 1;
+    const lane = laneOf(author, body);
+    const items = lanes.get(lane) ?? [];
+    lanes.set(lane, items);
+    const last = items.at(-1);
+    const item: Item = { author, seq, body: comparable(body) };
+    const joined = last && turnOf.get(last) === turns ? joinTexts(last, item) : undefined;
+    if (joined) items[items.length - 1] = joined;
+    else items.push(item);
+    turnOf.set(joined ?? item, turns);
+  }
+  return lanes;
+}
+
+function laneOf(author: string | undefined, body: EventBody): string {
+  switch (body.type) {
+    case 'text-delta':
+      return `text ${body.artifactId}`;
+    case 'artifact':
+      return `artifact ${stepOfId(body.artifact.id) ?? body.artifact.id}`;
+    case 'activity':
+      return `activity ${author}`;
+    default:
+      return 'step' in body && body.step.includes('.') ? rootOf(body.step) : 'turns';
+  }
+}
+
+function joinTexts(last: Item, next: Item): Item | undefined {
+  const before = last.body;
+  const after = next.body;
+  if (before.type !== 'text-delta' || after.type !== 'text-delta') return undefined;
+  if (last.author !== next.author || before.name !== after.name) return undefined;
+  const text = after.replace ? after.text : before.text + after.text;
+  const { lastChunk: _, ...rest } = before;
+  const isLast = before.lastChunk || after.lastChunk;
+  const replace = before.replace || after.replace;
+  return { ...last, body: { ...rest, text, replace, ...(isLast && { lastChunk: isLast }) } };
+}
+
+/** Without references, which repeat what is elsewhere, without the times of questions, and with a bill in one order. */
+function comparable(body: EventBody): EventBody {
+  const { from: _, ...rest } = sorted(body) as EventBody & { readonly from?: unknown };
+  const hasQuestions = rest.type === 'question' || 'questions' in rest || rest.type === 'run-end';
+  return hasQuestions ? (withoutExpiry(rest as unknown as Json) as unknown as EventBody) : rest;
+}
+
+/** Agents that worked at the same time are on a bill in the order in which they were ready. */
+function sorted(body: EventBody): EventBody {
+  if (!('usage' in body) || !body.usage.rows) return body;
+  const rows = body.usage.rows.toSorted((a, b) => (canonicalJson(a) < canonicalJson(b) ? -1 : 1));
+  return { ...body, usage: { ...body.usage, rows } };
+}
+
+function withoutExpiry(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutExpiry);
+  if (!isJsonObject(value)) return value;
+  const { expiresAt: _, ...rest } = value;
+  return Object.fromEntries(
+    Object.entries(rest).map(([key, member]) => [key, withoutExpiry(member as Json)]),
+  );
+}

@@ -1,0 +1,96 @@
+import { makeAgent } from '../agents/agent.js';
+import type { AgentFunction } from '../agents/agent-function.js';
+import { askUser, declineRequest } from '../agents/control-functions.js';
+import { Delegations } from '../agents/delegation.js';
+import { WRONG_OUTPUT, type OutputReader } from '../agents/output.js';
+import {
+  FLAT_AGENT_NAME,
+  ORCHESTRATOR_NAME,
+  type Agent,
+  type AgentLimits,
+  type PeerDirectory,
+} from '../core/agent.js';
+import { textOf } from '../core/message.js';
+import { answerText } from '../core/model.js';
+import type { RunMemory } from '../core/run.js';
+import { isFromOutside, type TaskEvent } from '../core/task.js';
+import type { Pass } from './passes.js';
+import { RecordedFunctions } from './recorded-functions.js';
+import { recordedModel } from './recorded-model.js';
+import type { RecordedTask } from './task-file.js';
+
+interface AgentOptions {
+  readonly recorded: RecordedTask;
+  readonly events: readonly TaskEvent[];
+  readonly pass: Pass;
+  readonly peers: PeerDirectory;
+  /** Called when the record holds no more. */
+  readonly blocked: () => Promise<never>;
+}
+
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
+
+/** The agent of a recorded run: the loop of this version, with the model, the tools and the agents of the record. */
+export function agentOfRecord({ recorded, events, pass, peers, blocked }: AgentOptions): Agent {
+  const { agent: name } = recorded;
+  const limits: AgentLimits = {
+    ...recorded.limits,
+    ...{ toolOutputBytes: 2 ** 31 - 1, historyTokens: UNLIMITED, entryBytes: UNLIMITED },
+  };
+  const { approvalSeconds } = limits;
+  const functions = new RecordedFunctions({ events, pass, approvalSeconds, blocked });
+  const context = {
+    ...{ multiAgent: name !== FLAT_AGENT_NAME, nodeId: 'replay', limits, showsReasons: () => true },
+    model: recordedModel(pass, name, blocked),
+    memories: [memoryOf(pass)],
+  };
+  return makeAgent(context, {
+    ...{ name, purpose: '', toolbox: undefined, prepare: async () => {}, extendedSkills: () => [] },
+    output: outputOf(name, events, pass),
+    open(_run, budget) {
+      const delegations = new Delegations({ peers, limits, nodeId: context.nodeId, budget });
+      const own = ownFunctions(name, () => functions.orRefused(delegations.transferFunction()));
+      const all = [...own, ...functions.besides(own)];
+      return () => ({ system: [], functions: all });
+    },
+  });
+}
+
+/** The functions that are no tools. */
+function ownFunctions(agent: string, transfer: () => AgentFunction): readonly AgentFunction[] {
+  if (agent === ORCHESTRATOR_NAME) return [transfer()];
+  return agent === FLAT_AGENT_NAME ? [askUser] : [declineRequest, askUser];
+}
+
+/** Earlier tasks of the conversation are not in the record. Whether they held text from outside shows in the first output. */
+function memoryOf({ before, events }: Pass): RunMemory {
+  const first = events.find(({ body }) => body.type === 'turn-end');
+  const known = [...before, ...events.slice(0, first ? events.indexOf(first) : 0)];
+  const fromOutside =
+    first !== undefined && isFromOutside(first.body) && !known.some(({ body }) => isFromOutside(body));
+  return { recall: async () => ({ text: undefined, upTo: undefined, fromOutside }), runEnded: () => {} };
+}
+
+/** The id of the artifact with the data of an answer. */
+const OUTPUT_ID = 'output';
+
+/** Reads the answers of an agent that answers with data as they were read; undefined for an agent that answers with text. */
+function outputOf(agent: string, events: readonly TaskEvent[], pass: Pass): OutputReader | undefined {
+  const data = (list: readonly TaskEvent[]) =>
+    list.flatMap(({ author, body }) => {
+      if (body.type !== 'artifact' || body.artifact.id !== OUTPUT_ID || author !== agent) return [];
+      return body.artifact.parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []));
+    });
+  const isWrong = ({ body }: TaskEvent) => body.type === 'run-end' && body.reason === WRONG_OUTPUT;
+  if (data(events).length === 0 && !events.some(isWrong)) return undefined;
+  const [value] = data(pass.events);
+  const ends = pass.events.flatMap(({ body }) => (body.type === 'turn-end' ? [body] : []));
+  const last = ends.at(-1);
+  const said = textOf(pass.end?.message?.parts ?? []);
+  const problem = said.slice(said.indexOf(`schema of ${agent}: `) + `schema of ${agent}: `.length);
+  return {
+    schema: {},
+    parse: (text) =>
+      value !== undefined && last && answerText(last.content) === text ? { value } : { problem },
+  };
+}

@@ -1,0 +1,66 @@
+import type { ModelErrorCode, ModelEvent, ModelProvider } from '../core/model.js';
+import { textOf } from '../core/message.js';
+import type { EventBody } from '../core/task.js';
+import type { Pass } from './passes.js';
+
+type TurnEnd = Extract<EventBody, { type: 'turn-end' }>;
+
+/** The marks after a text that a failure or a time limit cut off. The loop adds them again. */
+const CUT_MARK = /\n\n\[The answer is incomplete: [^\]\n]+\]$/;
+/** The journal writes the last character of a text with what follows it. */
+const HELD_BACK = '…';
+
+/** Gives the outputs that the model gave in a recorded run, in order. `blocked` is called when the record holds no more. */
+export function recordedModel(pass: Pass, agent: string, blocked: () => Promise<never>): ModelProvider {
+  const ended = pass.before.filter(({ body }) => body.type === 'turn-end').length;
+  let asked = 0;
+  return {
+    id: 'recorded',
+    async *stream(): AsyncGenerator<ModelEvent> {
+      asked += 1;
+      const { end, text } = turnOf(pass, agent, `t${ended + asked}`);
+      const failure = end ? undefined : failureOf(pass);
+      const shown = end || failure || text === '' || CUT_MARK.test(text) ? text : text + HELD_BACK;
+      const said = end ? shown : shown.replace(CUT_MARK, '');
+      if (said !== '') yield { type: 'text', text: said };
+      if (failure) yield failure;
+      else if (end) {
+        const { content, stopReason, usage, refusal } = end;
+        yield { type: 'end', answer: { content, stopReason, usage, ...(refusal && { refusal }) } };
+      } else {
+        await blocked().catch(() => undefined);
+        yield { type: 'error', code: 'canceled', message: 'The record ends here.', retryable: false };
+      }
+    },
+  };
+}
+
+/** The recorded text and end of a turn. A text after the end of the turn before it, and before its own end, belongs to it. */
+function turnOf(
+  { events }: Pass,
+  agent: string,
+  step: string,
+): { readonly end: TurnEnd | undefined; readonly text: string } {
+  const last = events.findIndex(({ body }) => body.type === 'turn-end' && body.step === step);
+  const until = last < 0 ? events.length : last;
+  const first = events.slice(0, until).findLastIndex(({ body }) => body.type === 'turn-end') + 1;
+  let text = '';
+  for (const { author, body } of events.slice(first, until)) {
+    if (body.type !== 'text-delta' || (author ?? agent) !== agent || body.isMessage) continue;
+    text = body.replace ? body.text : text + body.text;
+  }
+  return { end: last < 0 ? undefined : (events[last]!.body as TurnEnd), text };
+}
+
+const FAILURE = /^model-(.+)$/;
+
+/** The failure that ended a run without an output; undefined when something else ended it. */
+function failureOf({ end }: Pass): ModelEvent | undefined {
+  const code = FAILURE.exec(end?.reason ?? '')?.[1];
+  if (!end || code === undefined) return undefined;
+  const message = textOf(end.message?.parts ?? []);
+  if (end.state === 'rejected')
+    return { type: 'error', code: 'rejected', about: 'content', message, retryable: false };
+  const about = end.refused ? {} : ({ about: 'key' } as const);
+  return { type: 'error', code: code as ModelErrorCode, message, retryable: false, ...about };
+}

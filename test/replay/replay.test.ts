@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { z } from 'zod';
+import type { Json } from '../../src/core/json.js';
+import { isLangoError } from '../../src/core/errors.js';
+import { defineTool, replayTask } from '../../src/index.js';
+import { taskFileJsonSchema, type TaskFile } from '../../src/replay/task-file.js';
+import { langoHere } from '../cli/lango-here.js';
+import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
+import { decide, sendText, startServer, type Outcome, type TestServer } from '../support/server.js';
+
+/** The export of a task with the tasks below it as one file, and its replay without models, tools and network. */
+
+let calls = 0;
+const schema = z.object({ path: z.string() });
+const read = defineTool({
+  name: 'fs_read',
+  description: 'Reads.',
+  schema,
+  effect: 'pure',
+  async execute({ path }, context) {
+    calls += 1;
+    context.progress?.('reading');
+    const files = [{ kind: 'file', bytes: 'aGVsbG8=', filename: 'a.txt', mediaType: 'text/plain' } as const];
+    return { content: `the private content of ${path}`, files };
+  },
+});
+const remove = defineTool({
+  name: 'fs_delete',
+  description: 'Deletes.',
+  schema,
+  describe: ({ path }) => `delete ${path} for good`,
+  async execute({ path }) {
+    calls += 1;
+    return { content: `deleted ${path}` };
+  },
+});
+const break_ = defineTool({
+  name: 'exec_break',
+  description: 'Fails.',
+  schema: z.object({}),
+  effect: 'pure',
+  async execute() {
+    calls += 1;
+    throw new Error('broken');
+  },
+});
+const search = defineTool({
+  name: 'search_web',
+  description: 'Searches.',
+  schema: z.object({ query: z.string() }),
+  effect: 'pure',
+  bringsOutside: true,
+  execute: async ({ query }) => ({ content: `found ${query}` }),
+});
+
+/** Wrong arguments, an unknown function, arguments in another form, a failure, an approval, a question, and two at once. */
+const model = new ScriptedModel({
+  orchestrator: [
+    call(ask('operator', 'do all of it'), ask('librarian', 'search at the same time')),
+    call(ask('nobody', 'anything')),
+    call(ask('operator', 'sum it up', true)),
+  ],
+  operator: [
+    call(['fs_read', { file: 'a' }], ['fs_nothing', {}]),
+    call(['fs_read', { path: 'a.txt' }], ['exec_break', {}], ['fs_delete', { path: 'old' }]),
+    call(['ask_user', { question: 'And then?' }]),
+    say('All done.'),
+    say('In sum: done.'),
+  ],
+  librarian: [call(['search_web', { query: 'cats' }]), say('Cats sleep.')],
+});
+
+let home: string;
+let folder: string;
+let server: TestServer;
+let done: Outcome;
+let file: TaskFile;
+
+const lango = (...args: string[]) => {
+  const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
+  return langoHere(args, { env });
+};
+
+beforeAll(async () => {
+  home = await mkdtemp(path.join(tmpdir(), 'lango-replay-'));
+  folder = await mkdtemp(path.join(tmpdir(), 'lango-replay-'));
+  server = await startServer({ home, tools: [read, remove, break_, search], model });
+  const asked = await sendText(server, 'work on my private matter');
+  expect(asked.end.state).toBe('input-required');
+  const approved = await decide(server, asked, { decision: 'approve' });
+  expect(approved.end.questions).toMatchObject([{ kind: 'input' }]);
+  done = await decide(server, approved, { decision: 'approve', text: 'nothing more' });
+  const out = path.join(folder, 'task.json');
+  expect(await lango('tasks', 'export', done.taskId, '--out', out)).toMatchObject({ code: 0 });
+  file = JSON.parse(await readFile(out, 'utf8')) as TaskFile;
+});
+
+afterAll(async () => {
+  await server.stop();
+  await rm(home, { recursive: true });
+  await rm(folder, { recursive: true });
+});
+
+describe('the export of a task', () => {
+  it('holds the task, the tasks below it, and their cards', () => {
+    expect(done.end.state).toBe('completed');
+    const agents = file.tasks.map(({ agent }) => agent);
+    expect(agents).toEqual(['lango-orchestrator', 'operator', 'librarian', 'operator']);
+    expect(file.tasks.slice(1).map(({ parentTaskId }) => parentTaskId)).toEqual(Array(3).fill(done.taskId));
+    expect(Object.keys(file.cards).sort()).toEqual(['lango-orchestrator', 'librarian', 'operator']);
+    expect(JSON.stringify(file.cards)).not.toContain('"signatures"');
+    expect(file.elsewhere).toEqual([]);
+  });
+
+  it('has the same bytes each time, in a file and on standard output', async () => {
+    const first = await lango('tasks', 'export', done.taskId);
+    expect(first.stdout).toBe((await lango('tasks', 'export', done.taskId)).stdout);
+    expect(first.stdout).toBe(await readFile(path.join(folder, 'task.json'), 'utf8'));
+  });
+
+  it('holds no text, argument, result or file with --no-content, and is then not replayed', async () => {
+    const { stdout } = await lango('tasks', 'export', done.taskId, '--no-content');
+    for (const text of ['private', 'a.txt', 'old', 'cats', 'aGVsbG8', 'nothing more', 'do all of it'])
+      expect([text, stdout.includes(text)]).toEqual([text, false]);
+    expect(stdout).toContain('"tool":"fs_delete"');
+    await expect(replayTask(JSON.parse(stdout))).rejects.toMatchObject({ code: 'invalid-input' });
+  });
+});
+
+describe('the replay of a task', () => {
+  it('writes every event again, with no call of a tool or a model', async () => {
+    const [tools, requests] = [calls, model.requests.length];
+    const report = await replayTask(file);
+    const events = file.tasks.reduce((sum, task) => sum + task.events.length, 0);
+    expect(report).toEqual({ tasks: 4, events, taken: [], divergence: undefined });
+    expect([calls, model.requests.length]).toEqual([tools, requests]);
+    const { code, stdout } = await lango('replay', done.taskId);
+    expect([code, stdout]).toEqual([0, `Identical: 4 tasks with ${events} events.\n`]);
+  });
+
+  it('needs no server, data folder or network for a file', async () => {
+    const shown = await langoHere(['replay', path.join(folder, 'task.json'), '--json'], { env: {} });
+    expect([shown.code, JSON.parse(shown.stdout)]).toMatchObject([0, { identical: true, tasks: 4 }]);
+  });
+
+  it.each<[string, string, readonly [Place, Json]]>([
+    ['the key of a call', 'tool-call', [['tool-call', 'key'], '0'.repeat(64)]],
+    ['a question', 'question', [['question', 'question', 'text'], '?']],
+    ['a result', 'delegation-end', [['delegation-end', 'result', 'name'], 'x']],
+    ['the end', 'run-end', [['run-end', 'state'], 'completed']],
+    ['an answer without its calls', 'delegation-start', [['turn-end', 'content'], []]],
+  ])(
+    'names the first event that is another one now: %s',
+    async (_what, type, [[changed, ...place], value]) => {
+      const copy = structuredClone(file);
+      const bodies = copy.tasks.flatMap(({ events }) => events.map(({ body }) => body));
+      put(bodies.find((body) => body.type === changed) as unknown as Json, place, value);
+      const { divergence } = await replayTask(copy);
+      expect(divergence).toMatchObject({ taskId: expect.any(String), seq: expect.any(Number) });
+      expect(divergence!.recorded).toMatchObject({ body: { type } });
+      const out = path.join(folder, 'changed.json');
+      await writeFile(out, JSON.stringify(copy));
+      const shown = await lango('replay', out);
+      expect(shown.code).toBe(1);
+      expect(shown.stdout).toMatch(
+        new RegExp(`^Differs: task ${divergence!.taskId} of [a-z-]+, event ${divergence!.seq}\\.\n`),
+      );
+    },
+  );
+
+  it('names an event that other limits change', async () => {
+    const [first, ...others] = file.tasks;
+    const strict = { ...file, tasks: [{ ...first, limits: { ...first!.limits, turns: 1 } }, ...others] };
+    const { divergence } = await replayTask(strict);
+    expect(divergence).toMatchObject({
+      taskId: done.taskId,
+      now: { body: { type: 'run-end', reason: 'limit-turns' } },
+    });
+  });
+});
+
+it('docs/reference/task-file.schema.json is up to date with the format (else: npm run schema)', async () => {
+  const written = JSON.parse(await readFile('docs/reference/task-file.schema.json', 'utf8')) as object;
+  expect(written).toEqual(JSON.parse(JSON.stringify(taskFileJsonSchema())));
+});
+
+describe('a file that somebody made up', () => {
+  it('is refused, or replayed without effect: it never breaks the program', async () => {
+    const before = calls;
+    const places = placesIn(file);
+    const made = fc.constantFrom<Json>(null, '', -1, [], {}, 't1.c0', 'run-end');
+    const value = fc.oneof(fc.jsonValue() as fc.Arbitrary<Json>, made);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(places.length - 1), value), { minLength: 1, maxLength: 3 }),
+        async (changes) => {
+          const copy = structuredClone(file) as unknown as Json;
+          for (const [place, other] of changes) put(copy, places[place]!, other);
+          const report = await replayTask(copy).catch((error: unknown) => error);
+          expect(isLangoError(report, 'invalid-input') || !(report instanceof Error)).toBe(true);
+        },
+      ),
+      { numRuns: 100 },
+    );
+    expect(calls).toBe(before);
+  });
+
+  it('is refused when it is no JSON, of a later version, or holds a task twice', async () => {
+    const wrong = path.join(folder, 'wrong.json');
+    await writeFile(wrong, 'nothing');
+    expect((await lango('replay', wrong)).stderr).toContain('is no JSON');
+    await expect(replayTask({ ...file, version: 2 })).rejects.toThrow('version 2');
+    await expect(replayTask({ ...file, tasks: [file.tasks[0], file.tasks[0]] })).rejects.toThrow('twice');
+  });
+});
+
+type Place = readonly (string | number)[];
+
+/** The paths of all values in a document. */
+function placesIn(value: unknown, path: Place = []): readonly Place[] {
+  if (typeof value !== 'object' || value === null) return [path];
+  return [path, ...Object.entries(value).flatMap(([key, member]) => placesIn(member, [...path, key]))].filter(
+    ({ length }) => length > 0,
+  );
+}
+
+function put(document: Json, place: Place, value: Json): void {
+  let at = document as Record<string | number, Json>;
+  for (const key of place.slice(0, -1)) {
+    const next = at[key];
+    if (typeof next !== 'object' || next === null) return;
+    at = next as Record<string | number, Json>;
+  }
+  at[place.at(-1)!] = value;
+}
