@@ -1,4 +1,6 @@
 import type { Paint } from '../terminal/paint.js';
+import { layOutTable } from './table-layout.js';
+import { widthOf } from './text-width.js';
 
 interface LayoutOptions {
   /** The width of the terminal. Lines break between words before it. */
@@ -12,16 +14,9 @@ type Style = 'bold' | 'italic' | 'cyan';
 const OPEN_START = /^\s*(#{0,6}|[-*+>]|\d{1,3}[.)]?|`{1,2})?$/;
 const START =
   /^(?<fence>\s*```.*)|^(?<heading>#{1,6}) +|^(?<bullet>\s*)[-*+] +|^(?<number>\s*\d{1,3}[.)] +)|^(?<quote>> ?)/;
-/** Wide in a terminal: the scripts of East Asia, and pictures. */
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
-const ZERO = /\p{M}|\p{Cf}/u;
-// eslint-disable-next-line no-control-regex
-const ESCAPES = /\u001b\[[0-9;]*m/g;
-
 /**
  * Lays out text for a terminal as it arrives: Markdown becomes colors and signs, and lines break between words. Without
- * colors the marks of Markdown stay. Code blocks and tables keep their lines.
+ * colors the marks of Markdown stay. Code blocks keep their lines, and a table is shown once it is whole.
  */
 export class TextLayout {
   readonly #options: LayoutOptions;
@@ -30,6 +25,9 @@ export class TextLayout {
   #start: string | undefined = '';
   #isInFence = false;
   #isRaw = false;
+  /** The lines of the table that has begun. */
+  #table: string[] = [];
+  #isInTable = false;
   #isHeading = false;
   #column = 0;
   #indent = 0;
@@ -56,6 +54,7 @@ export class TextLayout {
   /** Returns the rest. The next text begins a new line. */
   end(): string {
     this.#endLine();
+    this.#endTable('');
     return this.#taken();
   }
 
@@ -68,8 +67,9 @@ export class TextLayout {
 
   #take(character: string): void {
     if (character === '\n') {
+      const isRow = this.#isInTable;
       this.#endLine();
-      this.#out += '\n';
+      if (!isRow) this.#out += '\n';
     } else if (this.#start !== undefined) this.#takeStart(character);
     else this.#takeInLine(character);
   }
@@ -86,7 +86,9 @@ export class TextLayout {
   #begin(start: string): void {
     this.#start = undefined;
     const { paint } = this.#options;
-    if (this.#isInFence || /^\s*\|/.test(start)) {
+    this.#isInTable = !this.#isInFence && /^\s*\|/.test(start);
+    if (!this.#isInTable) this.#endTable('\n');
+    if (this.#isInFence || this.#isInTable) {
       this.#isRaw = true;
       this.#run = start;
       return;
@@ -177,9 +179,15 @@ export class TextLayout {
   }
 
   #endRaw(): void {
-    if (!this.#isRaw || this.#run === '') return;
+    if (!this.#isRaw || this.#isInTable || this.#run === '') return;
     this.#out += this.#isInFence ? this.#options.paint.cyan(this.#run) : this.#run;
     this.#run = '';
+  }
+
+  #endTable(after: string): void {
+    if (this.#table.length === 0) return;
+    this.#out += layOutTable(this.#table, this.#options).join('\n') + after;
+    this.#table = [];
   }
 
   #endLine(): void {
@@ -187,17 +195,22 @@ export class TextLayout {
     if (this.#start !== undefined && this.#start !== '') {
       const start = this.#start;
       if (start.trimStart().startsWith('```')) {
+        this.#endTable('\n');
         this.#isInFence = !this.#isInFence;
         this.#out += paint.dim(start);
       } else this.#begin(start);
     }
     this.#settleStars('');
+    if (this.#isInTable) {
+      this.#table.push(this.#run);
+      this.#run = '';
+    } else if (this.#start === '') this.#endTable('\n');
     this.#endRaw();
     this.#endWord();
     this.#styles.clear();
     this.#start = '';
     this.#spaces = '';
-    this.#isRaw = this.#isHeading = false;
+    this.#isRaw = this.#isHeading = this.#isInTable = false;
     this.#column = this.#indent = 0;
   }
 }
@@ -219,12 +232,4 @@ export function wrapLine(line: string, columns: number): string {
       return `\n${own}`;
     })
     .join('');
-}
-
-/** The number of columns that a text takes, without its colors. */
-function widthOf(text: string): number {
-  let width = 0;
-  for (const character of text.replace(ESCAPES, ''))
-    width += ZERO.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
-  return width;
 }

@@ -230,6 +230,42 @@ The end`;
     ]);
   });
 
+  const TABLE = `Sizes:
+| name | what it is for | size |
+|---|:-:|---:|
+| **a b**.txt | the notes of today and of some other days | 12 |
+| 日本.txt | \`x\` | 3 |
+The end`;
+
+  it.each([1, 1_000])(
+    'has tables with even columns, whose cells break, in chunks of %i characters',
+    (size) => {
+      const deltas = TABLE.match(new RegExp(`[^]{1,${size}}`, 'g'))!;
+      const events = deltas.map((text, index) => says('a', text, index === 0));
+      const plain = shown([...events, COMPLETED], { columns: 48 });
+      expect(plain.split('\n').slice(1, -2)).toEqual([
+        'Sizes:',
+        '| name        |     what it is for      | size |',
+        '| ----------- | :---------------------: | ---: |',
+        '| **a b**.txt | the notes of today and  |   12 |',
+        '|             |   of some other days    |      |',
+        '| 日本.txt    |           `x`           |    3 |',
+        'The end',
+      ]);
+      const colored = shown([...events, COMPLETED], { color: true, columns: 60 });
+      // eslint-disable-next-line no-control-regex
+      const lines = colored.replaceAll(/\u001b\[\d+m/g, '').split('\n');
+      expect(lines.slice(2, 5)).toEqual([
+        '│ name     │             what it is for             │ size │',
+        '│ ──────── │ ────────────────────────────────────── │ ──── │',
+        '│ a b.txt  │  the notes of today and of some other  │   12 │',
+      ]);
+      expect(colored).toContain('\u001b[1ma\u001b[22m');
+      const narrow = shown([...events, COMPLETED], { columns: 20 });
+      expect(narrow).toContain('| **a b**.txt | the notes of today and of some other days | 12 |');
+    },
+  );
+
   it('keeps its marks without colors, and breaks the lines of agents between words', () => {
     const text = shown(
       [
