@@ -70,18 +70,24 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
   assertPublished(options);
   const runsHere = (name: string) => publish?.includes(name) ?? true;
   const owned = partitionTools(tools, roster);
-  for (const { name } of owned.unmatched)
-    logger.warn(`no agent owns the tool ${name}, so no agent can call it; add its prefix to the roster`, {
-      tool: name,
-    });
+  const unmatched = owned.unmatched.map(({ name }) => name);
+  if (unmatched.length > 0) {
+    const [what, it, its] =
+      unmatched.length === 1 ? ['tool', 'it', 'its prefix'] : ['tools', 'them', 'their prefixes'];
+    const text = `no agent owns the ${what} ${unmatched.join(', ')}, so no agent can call ${it}`;
+    logger.warn(`${text}; add ${its} to an agent of agent.ownAgents or agent.roster`);
+  }
   const subAgents = roster
     .filter((spec) => runsHere(spec.name))
     .map((spec) => ({ spec, toolbox: toolboxOf(spec, owned[spec.name]!, options) }))
-    .filter(({ spec, toolbox }) => spec.alwaysInclude || toolbox.abilities().length > 0)
+    .filter(({ spec, toolbox }) => spec.alwaysInclude || isModelOnly(spec) || toolbox.abilities().length > 0)
     .map(({ spec, toolbox }) => subAgent(spec, toolbox, options));
   const root = runsHere(ORCHESTRATOR_NAME) ? orchestrator(options) : undefined;
-  return { root, subAgents, unmatched: owned.unmatched.map(({ name }) => name) };
+  return { root, subAgents, unmatched };
 }
+
+/** Whether the agent is to own no tools. */
+const isModelOnly = ({ prefixes, takesUnmatched }: AgentSpec) => prefixes.length === 0 && !takesUnmatched;
 
 function toolboxOf(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOptions): Toolbox {
   const owns = ({ name }: Pick<Tool, 'name'>) => roleOf(name, options.roster) === spec.name;
@@ -116,7 +122,7 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
     controls: [declineRequest, askUser],
     output: spec.output,
     // An agent that owns no tools plans work for the others, so its instruction describes them.
-    ...(spec.prefixes.length === 0 && !spec.takesUnmatched && { others }),
+    ...(isModelOnly(spec) && { others }),
   });
 }
 

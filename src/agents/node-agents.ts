@@ -1,4 +1,4 @@
-import type { Agent, Skill } from '../core/agent.js';
+import type { Agent, AgentSpec, Skill } from '../core/agent.js';
 import type { ToolAssignment } from '../core/capability.js';
 import type { CardFile } from '../core/card.js';
 import { LangoError } from '../core/errors.js';
@@ -37,6 +37,7 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
   const ofTree = publish?.filter((name) => !names.has(name));
   const options = { ...given, roster: withAssignedTools(roster, given.assigned), publish: ofTree };
   const tree = buildAgentTree(options);
+  warnOfLeftOut({ ...options, roster }, tree.subAgents);
   const isNamed = (agent: OwnAgent): boolean => publish?.includes(nameOf(agent)) ?? false;
   const chosen = (own.some(isNamed) ? own.filter(isNamed) : own).map((agent) =>
     'run' in agent ? agent : makeDefinedAgent(agent, options),
@@ -49,6 +50,21 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
     ...chosen.map(({ profile }) => [profile.name, 'program'] as const),
   ]);
   return { agents, subAgents, agentOrigins, root: tree.root?.profile.name ?? requireFirst(agents) };
+}
+
+/** Says which agents of the configuration do not exist, as they would own tools and there are none for them. */
+function warnOfLeftOut(
+  { multiAgent, roster, publish, logger }: NodeAgentsOptions,
+  made: readonly Agent[],
+): void {
+  if (!multiAgent) return;
+  const names = new Set(made.map(({ profile }) => profile.name));
+  const isMeant = (spec: AgentSpec) => !isShipped(spec) && (publish?.includes(spec.name) ?? true);
+  for (const spec of roster.filter((one) => isMeant(one) && !names.has(one.name))) {
+    const { name, prefixes } = spec;
+    const why = `the name of no tool begins with its prefixes (${prefixes.join(', ')})`;
+    logger.warn(`the agent ${name} is left out: ${why}; correct them, or set alwaysInclude`, { agent: name });
+  }
 }
 
 /**

@@ -27,7 +27,7 @@ const agentSpec = z.strictObject({
   ),
   prefixes: list(
     z.array(toolPrefix()),
-    'Prefixes of tool names. The agent owns every tool whose name begins with one of them. If several agents match, the first one in the list gets the tool.',
+    'Prefixes of tool names. The agent owns every tool whose name begins with one of them. If several agents match, the first one in the list gets the tool. An agent without prefixes has a model and no tools.',
   ),
   alwaysInclude: flag(false, 'Include the agent even if it owns no tool.'),
   takesUnmatched: flag(

@@ -12,11 +12,18 @@ export function usedRemoteAgents({
   return used.map((agent) => ({ agent, values: secrets.remotes.get(agent.name) ?? {} }));
 }
 
-/** Finds a list of remote agents that has no effect, as `a2a.enabled` is not set. */
+/** Finds lists of agents that have no effect, as `a2a.enabled` or `agent.multiAgent` says. */
 export function unusedListFindings({
-  config: { a2a },
+  config: { a2a, agent },
   origins,
 }: Pick<LoadedConfig, 'config' | 'origins'>): readonly Finding[] {
+  if (!agent.multiAgent) {
+    const text = 'is not used with agent.multiAgent: false, which runs one agent';
+    return [
+      ...(agent.ownAgents.length === 0 ? [] : finding(['agent', 'ownAgents'], text)),
+      ...(a2a.remoteAgents.length === 0 || !a2a.enabled ? [] : finding(['a2a', 'remoteAgents'], text)),
+    ];
+  }
   if (a2a.remoteAgents.length === 0 || a2a.enabled || origins.has('a2a.enabled')) return [];
   const text = 'is not used without a2a.enabled: true; set a2a.enabled to false to keep the list for later';
   return finding(['a2a', 'remoteAgents'], text);

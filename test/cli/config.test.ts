@@ -64,6 +64,24 @@ describe('lango config', () => {
     );
   });
 
+  it('check and doctor find agents that are not used, as the server runs one agent', async () => {
+    const own = '{ name: writer, description: Writes., instruction: You write. }';
+    const home = await makeHome(
+      [
+        `agent: { multiAgent: false, ownAgents: [${own}] }`,
+        'a2a: { enabled: true, remoteAgents: [{ name: far, url: "https://far.example" }] }',
+      ].join('\n'),
+    );
+    const check = await langoHere(['config', 'check'], home);
+    const { stdout } = await langoHere(['doctor'], home);
+    await home.remove();
+    const unused = 'is not used with agent.multiAgent: false';
+    expect(check).toMatchObject({ code: 1, stdout: expect.stringContaining(`agent.ownAgents ${unused}`) });
+    expect(check.stdout).toContain(`a2a.remoteAgents ${unused}`);
+    expect(stdout.match(/^warn .*agent\.ownAgents is not used/gm)).toHaveLength(1);
+    expect(stdout.match(/^warn .*a2a\.remoteAgents is not used/gm)).toHaveLength(1);
+  });
+
   it('check accepts every secret in a file that a variable with _FILE names', async () => {
     const home = await makeHome(
       [

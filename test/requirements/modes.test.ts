@@ -271,6 +271,33 @@ describe('P. Which agent owns a tool', () => {
     });
   });
 
+  it('P2 one warning names all tools that no agent owns', async () => {
+    const odd = Array.from({ length: 12 }, (_, index) => toolNamed(`odd_${index}`));
+    await withServer({ tools: odd, model: new ScriptedModel({}) }, async (server) => {
+      const dead = server.log.lines.filter((line) => line.includes('no agent owns the tools'));
+      expect(dead).toEqual([expect.stringMatching(/odd_0, odd_1, .*odd_11/)]);
+    });
+  });
+
+  it('M4 M5 an own agent without prefixes has a model only, and one whose prefixes match nothing is named at the start', async () => {
+    const spec = { description: 'Writes.', instruction: 'You are the writer. Write.' };
+    const settings = {
+      server: { port: 0 },
+      agent: {
+        ownAgents: [
+          { name: 'writer', prefixes: [], ...spec },
+          { name: 'reader', prefixes: ['read_'], ...spec },
+        ],
+      },
+    };
+    const model = new ScriptedModel({ writer: [say('a poem')] });
+    await withServer({ model, settings }, async (server) => {
+      expect((await sendText(server, 'write', { agent: 'writer' })).end.text).toBe('a poem');
+      const left = server.log.lines.filter((line) => line.includes('is left out'));
+      expect(left).toEqual([expect.stringMatching(/"warn".*the agent reader is left out.*\(read_\)/)]);
+    });
+  });
+
   it('P4 the planner owns no tool', async () => {
     const model = new ScriptedModel({ planner: [say('a plan')] });
     await withServer({ tools: ROLES, model }, async (server) => {
