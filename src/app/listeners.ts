@@ -6,6 +6,7 @@ import { createA2aRoutes, createDiscoveryRoutes, isA2aPath, MCP_PATH } from '../
 import { StreamSlots } from '../a2a/server/stream-slots.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
 import { openConsole } from '../console/console.js';
+import { createRootRoute } from '../console/routes.js';
 import { BytesInFlight } from '../core/bytes-in-flight.js';
 import { loadPackage } from '../core/errors.js';
 import { exchangeOf, type HttpRoute } from '../core/http.js';
@@ -148,7 +149,9 @@ function routeParts(
   const isMcp = (path: string) => mcpRoute !== undefined && path === MCP_PATH;
   return {
     claims: (method, path) => isA2aPath(method, path) || isMcp(path) || webConsole?.claims(path) === true,
-    routes: [a2aRoutes, mcpRoute, webConsole?.route].filter((route) => route !== undefined),
+    routes: [a2aRoutes, mcpRoute, webConsole?.route, createRootRoute(webConsole !== undefined)].filter(
+      (route) => route !== undefined,
+    ),
     sessionAuthorization: webConsole?.sessionAuthorization,
   };
 }

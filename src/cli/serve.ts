@@ -6,6 +6,7 @@ import { loadConfig } from '../config/load.js';
 import { loadToken, tokenPath } from '../config/node-credentials.js';
 import { packageVersion } from '../config/package-root.js';
 import { secretValues } from '../config/secrets.js';
+import { showsConsole } from '../core/addresses.js';
 import { CARD_PATH } from '../core/card.js';
 import { errorText, isLangoError } from '../core/errors.js';
 import { createLogger } from '../logging.js';
@@ -30,6 +31,7 @@ const ACCESS_TEXT = {
   mtls: 'none; clients need a certificate (auth.mode: mtls)',
   none: 'none is needed (auth.mode: none)',
 } as const;
+const CONSOLE_OFF = 'off; console.enabled: true in the configuration switches it on';
 const OFFLINE_ADVICE =
   'a small built-in model of fixed rules. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider for a real one';
 
@@ -72,11 +74,13 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
 }
 
 /** Without the token: what a program prints is kept in logs. */
-function facts(address: AppAddress, { home }: Config, isKept: boolean) {
+function facts(address: AppAddress, config: Config, isKept: boolean) {
+  const { home } = config;
   const { origin, host, port, grpcPort = null, model, agents, root } = address;
   const [card, tokenFile] = [origin + CARD_PATH, isKept ? tokenPath(home) : null];
   const { pid } = process;
-  return { ready: origin, host, port, grpcPort, card, tokenFile, home, pid, model, root, agents };
+  const console = showsConsole(config) ? `${origin}/console/` : null;
+  return { ready: origin, host, port, grpcPort, card, console, tokenFile, home, pid, model, root, agents };
 }
 
 /** A token is shown on a terminal only: other output is kept in logs. `isKept`: it is that of the data folder. */
@@ -93,6 +97,7 @@ function greeting(
   const home = isElsewhere ? ` --home ${shellWord(config.home)}` : '';
   return [
     paint.bold(`Lango ${packageVersion()}`),
+    row('console', showsConsole(config) ? `${origin}/console/` : CONSOLE_OFF),
     row('card', origin + CARD_PATH),
     ...(grpcPort === undefined ? [] : [row('gRPC', `${new URL(origin).hostname}:${grpcPort}`)]),
     row('token', token === undefined ? ACCESS_TEXT[config.auth.mode] : isLive ? token : place),

@@ -1,4 +1,4 @@
-import { isLoopback } from '../core/addresses.js';
+import { showsConsole } from '../core/addresses.js';
 import type { CreateFetch, HttpRoute } from '../core/http.js';
 import { OidcSignIn } from './oidc.js';
 import { createConsoleRoute, isConsolePath } from './routes.js';
@@ -28,10 +28,9 @@ interface Console {
 const ISSUER_TIMEOUT_MS = 10_000;
 const ISSUER_BYTES = 256 * 1024;
 
-/** Opens the console; undefined when it is off. Unless the settings say, it is on at a loopback address only. */
+/** Opens the console; undefined when it is off. */
 export function openConsole(settings: ConsoleSettings, parts: ConsoleParts): Console | undefined {
-  const { enabled = isLoopback(settings.server.host) } = settings.console;
-  if (!enabled) return undefined;
+  if (!showsConsole(settings)) return undefined;
   const sessions = new Sessions();
   const oidc = openOidc(settings, parts);
   return {

@@ -43,6 +43,25 @@ const SAFE_HEADERS = {
 
 export const isConsolePath = (path: string): boolean => path === '/console' || path.startsWith(PAGES);
 
+/** Leads a browser from the root of the server to the console, or says there how to switch the console on. */
+export function createRootRoute(isOn: boolean): HttpRoute {
+  return async (exchange) => {
+    const { path, request, response, baseUrl } = exchange;
+    const isPage = request.method === 'GET' && request.headers.accept?.includes('text/html') === true;
+    if (path !== '/' || !isPage) return false;
+    exchange.anyone();
+    if (isOn) response.writeHead(302, { ...NO_STORE, Location: `${baseUrl}${PAGES}` }).end();
+    else
+      response
+        .writeHead(404, { ...NO_STORE, ...SAFE_HEADERS, 'Content-Type': 'text/plain' })
+        .end(SWITCHED_OFF);
+    return true;
+  };
+}
+
+const SWITCHED_OFF =
+  'This is a Lango server. It shows no console: its operator switches it on with console.enabled: true.\n';
+
 /** Serves the console: its pages, which are public, and the sign-in. */
 export function createConsoleRoute({ folder, sessions, oidc }: ConsoleOptions): HttpRoute {
   let files: Promise<ReadonlyMap<string, Buffer>> | undefined;

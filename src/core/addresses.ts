@@ -28,3 +28,13 @@ export function isPrivateTransport(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'https:' || isLoopback(hostname);
 }
+
+interface ConsoleSettings {
+  readonly console: { readonly enabled?: boolean | undefined };
+  readonly server: { readonly host: string };
+}
+
+/** Whether the web console is on. Unless the settings say, it is on at a loopback address only. */
+export function showsConsole({ console: { enabled }, server: { host } }: ConsoleSettings): boolean {
+  return enabled ?? isLoopback(host);
+}

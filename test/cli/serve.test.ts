@@ -20,6 +20,7 @@ describe('lango serve', () => {
       const token = (await readFile(path.join(home.folder, 'token'), 'utf8')).trim();
       const text = server.lines.join('\n');
       expect(text).toContain(`${server.origin}/.well-known/agent-card.json`);
+      expect(text).toContain(`  console ${server.origin}/console/`);
       expect(text).toContain(`in ${path.join(home.folder, 'token')}`);
       expect(text).not.toContain(token);
       expect(text).toContain(home.folder);
@@ -97,6 +98,7 @@ describe('lango serve', () => {
       expect(JSON.parse(line)).toMatchObject({
         ready: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
         card: expect.stringContaining('/.well-known/agent-card.json'),
+        console: expect.stringContaining('/console/'),
         home: home.folder,
         pid: child.pid,
         model: 'offline',

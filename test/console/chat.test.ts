@@ -17,6 +17,8 @@ const TABLE = [
   'Done.',
 ].join('\n\n');
 const LINES = 60;
+/** More than a list of tasks has messages of one task. */
+const STEPS = 12;
 /** The stream with many lines waits here in its middle. */
 let middle = Promise.withResolvers<void>();
 
@@ -31,6 +33,11 @@ async function answer(response: ServerResponse, request: RecordedRequest): Promi
       calls: [{ id: 'c1', name, json: [JSON.stringify(input)] }],
       stop: 'function-calls',
     });
+  const steps = messages.filter((message) => message.includes('result')).length;
+  if (messages.some((message) => message.includes('many steps')))
+    return steps < STEPS
+      ? call(`Step ${steps}.`, 'fs_list', { path: `folder-${steps}` })
+      : reply({ texts: ['All steps are done.'], stop: 'end' });
   if (last.includes('long story')) return tell(response);
   if (last.includes('a table')) return reply({ texts: [TABLE], stop: 'end' });
   if (last.includes('result')) return reply({ texts: ['The folder is empty.'], stop: 'end' });
@@ -176,6 +183,17 @@ describeConsole('the chat in a browser', () => {
     expect(await leftBelow()).toBeLessThan(5);
   });
 
+  it('lists a task of many messages by its request', async () => {
+    await go('#/chat/operator/many');
+    await say(page, 'do it in many steps');
+    await page.getByText('All steps are done.').waitFor();
+    await go('#/tasks');
+    await page.getByLabel('Agent').selectOption('operator');
+    await page.getByRole('link', { name: /do it in many steps/ }).waitFor();
+    await page.getByLabel('Search').fill('many steps');
+    await page.getByText(/1 of \d+ tasks match/).waitFor();
+  });
+
   it('stops what runs', async () => {
     middle = Promise.withResolvers<void>();
     await go('#/chat/lango-orchestrator/stopping');
@@ -183,7 +201,7 @@ describeConsole('the chat in a browser', () => {
     await page.getByText('Line 9 of').waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByRole('link', { name: 'canceled' }).waitFor();
-    expect(await page.getByRole('button', { name: 'Stop' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
     middle.resolve();
   });
 

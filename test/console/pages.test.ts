@@ -56,6 +56,8 @@ describeConsole('the console in a browser', () => {
       if (decision === 'Approve') {
         await go('#/approvals');
         await page.getByText('1 waiting.').waitFor();
+        await page.getByRole('link', { name: 'please delete old', exact: true }).waitFor();
+        await page.getByRole('link', { name: 'Approvals 1' }).waitFor();
         await page.getByText('Without a reply it counts as denied').waitFor();
         await shot(page, 'approvals');
         expect(await seriousFaults(page)).toEqual([]);

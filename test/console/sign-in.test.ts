@@ -48,6 +48,31 @@ async function signIn(): Promise<string> {
   return answer.headers.get('set-cookie')!.split(';')[0]!;
 }
 
+describe('the root of the server in a browser', () => {
+  const visit = (origin: string, accept: string) =>
+    fetch(`${origin}/`, { headers: { accept }, redirect: 'manual' });
+  const settings = { server: { port: 0 } };
+
+  it('leads to the console, and is no page for programs', async () => {
+    await withServer({ settings }, async ({ address: { origin } }) => {
+      const led = await visit(origin, 'text/html,*/*;q=0.8');
+      expect([led.status, led.headers.get('location')]).toEqual([302, `${origin}/console/`]);
+      expect((await visit(origin, 'application/json')).status).toBe(404);
+    });
+  });
+
+  it('says how the console is switched on where it is off', async () => {
+    const off = { ...settings, console: { enabled: false } };
+    await withServer({ settings: off }, async ({ address: { origin } }) => {
+      const page = await visit(origin, 'text/html');
+      expect([page.status, await page.text()]).toEqual([
+        404,
+        expect.stringContaining('console.enabled: true'),
+      ]);
+    });
+  });
+});
+
 describe('the console', () => {
   it('serves its pages under a strict policy, and nothing else', async () => {
     const page = await ask('/console/');

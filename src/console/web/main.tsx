@@ -6,7 +6,7 @@ import { AWAY, call, isOnline, isSignedIn, readJson, viewed } from './api.js';
 import { BillView } from './bill.js';
 import { ChatView } from './chat.js';
 import { DataView } from './data.js';
-import { InboxView } from './inbox.js';
+import { InboxView, waitingCount, Watch } from './inbox.js';
 import { OwnerChoice, Viewing } from './owners.js';
 import { loadNode } from './node.js';
 import { Form, link, names, place, useLoaded } from './page.js';
@@ -65,9 +65,10 @@ function Console() {
   const isKnown = isSignedIn.value !== false;
   const [current = 'tasks'] = names();
   const { title } = viewOf(current);
+  const waiting = waitingCount.value;
   useEffect(() => {
-    document.title = `${title} – Lango`;
-  }, [title]);
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} – Lango`;
+  }, [title, waiting]);
   useEffect(() => {
     if (isKnown) loadNode().catch(() => undefined);
   }, [isKnown]);
@@ -91,6 +92,12 @@ function Console() {
             {Object.entries(VIEWS).map(([name, { title: words }]) => (
               <a key={name} href={link(name)} aria-current={name === current ? 'page' : undefined}>
                 {words}
+                {name === 'approvals' && waiting > 0 && (
+                  <>
+                    {' '}
+                    <b class="count">{waiting}</b>
+                  </>
+                )}
               </a>
             ))}
           </nav>
@@ -107,6 +114,7 @@ function Console() {
           {AWAY}
         </p>
       )}
+      {isKnown && current !== 'approvals' && <Watch />}
       <Viewing />
       <main>{isKnown ? <View key={`${current} ${JSON.stringify(viewed.value)}`} /> : <SignIn />}</main>
     </>

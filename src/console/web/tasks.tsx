@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { listTasks, type TaskPage } from './api.js';
+import { getTask, listTasks, type TaskPage } from './api.js';
 import { agentsOf, node } from './node.js';
-import { Ago, Choice, link, money, Note, number, Rows } from './page.js';
+import { Ago, Choice, link, money, Note, number, Rows, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { stateWords, textOf, usageIn, waits, type Task } from './wire.js';
 
@@ -47,7 +47,7 @@ class TaskPages {
 
   async #read(pageToken: string): Promise<TaskPage> {
     const page = await listTasks(this.#agent, {
-      historyLength: 5,
+      historyLength: LISTED_MESSAGES,
       ...(this.#state === '' ? {} : { status: `TASK_STATE_${this.#state}` }),
       ...(pageToken === '' ? {} : { pageToken }),
     });
@@ -58,9 +58,24 @@ class TaskPages {
 
 /** The words by which people know a task: what was asked first, as far as it is known. */
 export function titleOf({ id, history = [] }: Pick<Task, 'id' | 'history'>): string {
-  const asked = history.find(({ role, parts }) => role === 'ROLE_USER' && textOf(parts) !== '') ?? history[0];
-  const title = textOf(asked?.parts ?? []).slice(0, 200);
-  return title.trim() || id;
+  const asked = history.filter(({ role }) => role === 'ROLE_USER');
+  const words = asked.map(({ parts }) => textOf(parts).trim()).find((text) => text !== '');
+  const file = asked.flatMap(({ parts }) => parts.flatMap(({ filename = '' }) => filename || [])).at(0);
+  return (words ?? file ?? id).slice(0, TITLE_CHARACTERS);
+}
+
+const TITLE_CHARACTERS = 200;
+const LISTED_MESSAGES = 10;
+/** The titles of tasks that a list shows without their first message. */
+const titles = new Map<string, string>();
+
+/** The title of a task that was listed with its newest messages, at most `most`: one with more is read whole. */
+export function useTitle(agent: string, task: Task, most = LISTED_MESSAGES): string {
+  const { id, history = [] } = task;
+  const isCut = history.length >= most && !titles.has(id);
+  const { value } = useLoaded(async () => (isCut ? getTask(agent, id) : undefined), [id, isCut]);
+  if (value) titles.set(id, titleOf(value));
+  return titles.get(id) ?? (isCut ? '…' : titleOf(task));
 }
 
 export function TasksView() {
@@ -93,7 +108,9 @@ export function TasksView() {
   }, [chosen, state]);
   const { tasks = [], next = '', total = 0 } = pages.current ?? {};
   const words = search.trim().toLowerCase();
-  const found = tasks.filter((task) => `${titleOf(task)} ${task.id}`.toLowerCase().includes(words));
+  const found = tasks.filter((task) =>
+    `${titles.get(task.id) ?? titleOf(task)} ${task.id}`.toLowerCase().includes(words),
+  );
   const isSearching = words !== '' && pages.current?.next !== undefined;
   useEffect(() => {
     if (isSearching) void act(() => pages.current!.more());
@@ -142,13 +159,14 @@ function countWords(
 
 function TaskRow({ agent, task }: Readonly<{ agent: string; task: Task }>) {
   const { id, status } = task;
+  const title = useTitle(agent, task);
   const usage = usageIn(task);
   const facts = [usage && `${number(usage.input + usage.output)} tokens`, money(usage?.rows ?? [])];
   return (
     <a class="row" href={link('tasks', agent, id)}>
       <span class={`state ${waits(status.state) ? 'waits' : ''}`}>{stateWords(status.state)}</span>
       <span class="title" dir="auto">
-        {visible(titleOf(task))}
+        {visible(title)}
       </span>
       <span class="facts">
         <Ago at={status.timestamp} />
