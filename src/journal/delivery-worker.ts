@@ -33,6 +33,8 @@ interface DeliveryWorkerOptions {
 const PAGE = 256;
 /** Interval of the fallback poll, which finds the configs that another process left behind. */
 const POLL_MS = 10_000;
+/** Interval at which configs that were given up long ago are forgotten. */
+const PURGE_MS = 60 * 60 * 1_000;
 /** The longest pause that a receiver may ask for (Retry-After). */
 const LONGEST_PAUSE_MS = 60 * 60 * 1_000;
 const JITTER = 0.2;
@@ -54,6 +56,7 @@ export class DeliveryWorker {
   readonly #working = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #poll: NodeJS.Timeout | undefined;
+  #purge: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
 
   constructor(options: DeliveryWorkerOptions) {
@@ -66,6 +69,7 @@ export class DeliveryWorker {
     this.#unsubscribe = this.#options.tasks.onAppend((taskId) => this.#onAppend(taskId));
     this.#options.pushes.onFreed(() => void this.#loadActive());
     this.#poll = setInterval(() => void this.#loadActive(), POLL_MS).unref();
+    this.#purge = setInterval(() => void this.#forgetOld(), PURGE_MS).unref();
     await this.#loadActive();
   }
 
@@ -74,6 +78,7 @@ export class DeliveryWorker {
     this.#stopping.abort();
     this.#unsubscribe?.();
     clearInterval(this.#poll);
+    clearInterval(this.#purge);
     for (const { timer } of this.#timers.values()) clearTimeout(timer);
     await Promise.all(this.#working);
     await this.#options.pushes
@@ -97,6 +102,12 @@ export class DeliveryWorker {
     } catch (error) {
       this.#warn('the push configs could not be read', error);
     }
+  }
+
+  async #forgetOld(): Promise<void> {
+    await this.#options.pushes
+      .purge()
+      .catch((error: unknown) => this.#warn('old push configs could not be removed', error));
   }
 
   #admit(work: PushDelivery): void {

@@ -5,10 +5,16 @@ import { PUSH_LEASE_MS, type PushCounts, type PushOutcome, type PushStore } from
 import type { Grant } from '../core/task.js';
 import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../stores/records.js';
 import type { TaskRow } from './rows.js';
+import { ENDED } from './task-sql.js';
 import { all, column, first, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
 /** How long the row of a given-up config is kept, in milliseconds. */
 const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+/** The most of these rows, of all owners. */
+const GIVEN_UP_KEPT = 10_000;
+/** After this time, a config whose task has ended counts as late: its receiver is slow, hangs or is gone. */
+const LATE_MS = 60_000;
+const LATE_REASON = 'The receiver was late, and its owner had as many newer push configs as they may have.';
 
 const ACTIVE = "state = 'active'";
 const CONFIG = 'p.id, p.task_id, p.url, p.scheme, p.sealed, p.version, p.created_at';
@@ -20,6 +26,10 @@ const SETTLED = 'lease_by = NULL, lease_until = 0';
 const TASK = 'SELECT head FROM tasks WHERE id = ? AND tenant = ? AND owner = ?';
 /** The lock of writes to the configs of many owners. */
 const LOCK = 'pushes';
+
+/** The late configs of an owner. */
+const LATE = `p.tenant = ? AND p.owner = ? AND p.state = 'active'
+  AND EXISTS (SELECT 1 FROM tasks WHERE id = p.task_id AND ${ENDED} AND status_at <= ?)`;
 
 const COLUMNS = [
   ...['key', 'tenant', 'owner', 'taskId', 'id', 'url', 'scheme', 'sealed', 'version', 'createdAt', 'cursor'],
@@ -33,6 +43,10 @@ const SQL = {
   remove: 'DELETE FROM push_configs WHERE task_id = ? AND id = ? AND tenant = ? AND owner = ?',
   countOfTask: `SELECT count(*) FROM push_configs WHERE task_id = ? AND ${ACTIVE}`,
   countOfOwner: `SELECT count(*) FROM push_configs WHERE tenant = ? AND owner = ? AND ${ACTIVE}`,
+  countLate: `SELECT count(*) FROM push_configs p WHERE ${LATE}`,
+  /** Gives up the late configs of an owner, the oldest first. */
+  giveUpLate: `UPDATE push_configs SET state = 'given-up', next_at = ?, reason = ?, sealed = NULL, ${SETTLED}
+      WHERE key IN (SELECT key FROM push_configs p WHERE ${LATE} ORDER BY key LIMIT ?)`,
   /** Replacing an active config keeps its cursor. Replacing a given-up config starts at the current head. */
   put: `${insertInto('push_configs', COLUMNS)}
       ON CONFLICT (task_id, id) DO UPDATE SET key = excluded.key, url = excluded.url, scheme = excluded.scheme,
@@ -56,7 +70,8 @@ const SQL = {
       WHERE key = ? AND lease_by = ?`,
   release: `UPDATE push_configs SET ${SETTLED} WHERE lease_by = ?`,
   releaseAll: `UPDATE push_configs SET ${SETTLED} WHERE lease_by IS NOT NULL`,
-  purge: "DELETE FROM push_configs WHERE state = 'given-up' AND next_at < ?",
+  purge: `DELETE FROM push_configs WHERE state = 'given-up' AND (next_at < ? OR next_at <=
+      (SELECT next_at FROM push_configs WHERE state = 'given-up' ORDER BY next_at DESC LIMIT 1 OFFSET ?))`,
   counts: `SELECT count(*) FILTER (WHERE state = 'active') AS active,
         count(*) FILTER (WHERE state = 'active' AND attempts > 0) AS failing,
         count(*) FILTER (WHERE state = 'given-up') AS "givenUp" FROM push_configs`,
@@ -64,9 +79,9 @@ const SQL = {
 
 /** Used inside a transaction that accepts a message, to store a push config with it. */
 export interface PushWrites {
-  /** Throws `too-many` if a limit is reached. Writes nothing. */
-  assertRoom(owned: PushTask, push: NewPush): Query<void>;
-  /** Stores a config that starts after the event `cursor`. */
+  /** Throws `too-many` if a limit is reached. Writes nothing. Late configs of tasks that have ended do not count. */
+  assertRoom(owned: PushTask, push: NewPush, now: number): Query<void>;
+  /** Stores a config that starts after the event `cursor`, in place of late configs when the owner has too many. */
   put(owned: PushTask, push: NewPush, start: PushStart): Query<PushConfig>;
 }
 
@@ -147,6 +162,10 @@ export class SqlPushStore implements PushStore, PushWrites {
     await this.#database.write(LOCK, () => run(SQL.release, worker));
   }
 
+  async purge(): Promise<void> {
+    await this.#database.write(LOCK, purgePushes);
+  }
+
   onFreed(listener: () => void): void {
     this.#processes?.onFreed(listener);
   }
@@ -155,22 +174,30 @@ export class SqlPushStore implements PushStore, PushWrites {
     return (await this.#database.read(() => first<PushCounts>(SQL.counts)))!;
   }
 
-  *assertRoom({ scope, taskId }: PushTask, { target, caps }: NewPush): Query<void> {
+  *assertRoom({ scope, taskId }: PushTask, { target, caps }: NewPush, now: number): Query<void> {
     const { tenant, owner } = scope;
     if (yield* first(SQL.one, taskId, target.id, tenant, owner)) return;
     const [ofTask = 0] = yield* column<number>(SQL.countOfTask, taskId);
     if (ofTask >= caps.perTask) throw full('A task', caps.perTask);
     const [ofOwner = 0] = yield* column<number>(SQL.countOfOwner, tenant, owner);
-    if (ofOwner >= caps.perOwner) throw full('A caller', caps.perOwner);
+    if (ofOwner < caps.perOwner) return;
+    const [late = 0] = yield* column<number>(SQL.countLate, tenant, owner, now - LATE_MS);
+    if (ofOwner - late >= caps.perOwner) throw full('A caller', caps.perOwner);
   }
 
-  *put({ scope, taskId }: PushTask, { target }: NewPush, start: PushStart): Query<PushConfig> {
+  *put({ scope, taskId }: PushTask, { target, caps }: NewPush, start: PushStart): Query<PushConfig> {
     const { tenant, owner } = scope;
     const { cursor, withTask = false, now } = start;
     const config: PushConfig = { ...target, taskId, createdAt: now };
     const unsent = { attempts: 0, nextAt: 0, leaseUntil: 0, state: 'active' };
     const row = { ...config, ...unsent, tenant, owner, key: newId(), cursor, upTo: withTask ? cursor : 0 };
     yield* run(SQL.put, toParameters(row));
+    const [ofOwner = 0] = yield* column<number>(SQL.countOfOwner, tenant, owner);
+    if (ofOwner > caps.perOwner) {
+      const late = [tenant, owner, now - LATE_MS, ofOwner - caps.perOwner];
+      yield* run(SQL.giveUpLate, now, LATE_REASON, ...late);
+      yield* purgePushes(now);
+    }
     return config;
   }
 
@@ -180,7 +207,7 @@ export class SqlPushStore implements PushStore, PushWrites {
     const { tenant, owner } = scope;
     const task = yield* first<Pick<TaskRow, 'head'>>(`${TASK}${forUpdate}`, taskId, tenant, owner);
     if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
-    yield* this.assertRoom(owned, push);
+    yield* this.assertRoom(owned, push, now);
     return yield* this.put(owned, push, { cursor: task.head, withTask: true, now });
   }
 
@@ -213,9 +240,9 @@ function* settle(
   }
 }
 
-/** Removes the rows of configs that were given up long ago. Call it when the storage is opened. */
+/** Removes the rows of configs that were given up long ago, or before many others. Call it when the storage is opened. */
 export function purgePushes(now: number): Query<number> {
-  return run(SQL.purge, now - GIVEN_UP_KEPT_MS);
+  return run(SQL.purge, now - GIVEN_UP_KEPT_MS, GIVEN_UP_KEPT);
 }
 
 /** Ends all claims. Call it only for a database that no other process uses. */

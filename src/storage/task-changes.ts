@@ -102,14 +102,14 @@ export function* earlierOutcome(
  * configs, or as many unfinished tasks as a task that waits allows. A repeated message does not count against the limits.
  */
 export function* earlierOrRoom(
-  context: Pick<TaskContext, 'sql' | 'inbox' | 'pushes'>,
+  context: Pick<TaskContext, 'sql' | 'inbox' | 'pushes' | 'now'>,
   entry: NewTask,
   waits = false,
 ): Query<EarlierOutcome | undefined> {
   const { scope, id: taskId, push, queueLimit } = entry;
   const earlier = yield* earlierOutcome(context, entry);
   if (earlier) return earlier;
-  if (push) yield* context.pushes.assertRoom({ scope, taskId }, push);
+  if (push) yield* context.pushes.assertRoom({ scope, taskId }, push, context.now);
   if (waits && queueLimit !== undefined) yield* assertQueueRoom(context.sql, entry, queueLimit);
   return undefined;
 }
@@ -137,7 +137,7 @@ export function* addInput(context: TaskContext, entry: NewInput, event: EncodedE
   if (isTerminal(task.state)) return { kind: 'already-ended' };
   if (entry.ifHead !== undefined && entry.ifHead !== task.head)
     throw new LangoError('fenced', 'The task has another head.');
-  if (entry.push) yield* pushes.assertRoom(entry, entry.push);
+  if (entry.push) yield* pushes.assertRoom(entry, entry.push, now);
   const idle = isIdle(task, now);
   const leased = entry.lease !== undefined && idle;
   const row: TaskRow = {

@@ -28,6 +28,8 @@ export interface PushStore extends PushConfigStore {
   settle(key: string, worker: string, outcome: PushOutcome): Promise<void>;
   release(worker: string): Promise<void>;
   counts(): Promise<PushCounts>;
+  /** Forgets the configs that were given up long ago. */
+  purge(): Promise<void>;
   /** Calls `listener` when the deliveries that another process had claimed became free. */
   onFreed(listener: () => void): void;
 }

@@ -14,6 +14,8 @@ import {
   runEnd,
 } from './task-store-fixtures.js';
 
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
 function push(id: string, changes: Partial<NewPush['target']> = {}): NewPush {
   const target = { id, url: 'https://receiver.example/', scheme: undefined, sealed: undefined } as const;
   return { target: { ...target, version: '1.0', ...changes }, caps: { perTask: 3, perOwner: 4 } };
@@ -119,6 +121,29 @@ export function pushStoreSuite(name: string, open: OpenStore): void {
       const second = { scope: ALICE, taskId: (await acceptOne(under.store)).id };
       await store.save(second, push('a'));
       await expect(store.save(second, push('b'))).rejects.toMatchObject({ code: 'too-many' });
+    });
+
+    it('gives up late configs of tasks that have ended for new ones, the oldest first, and forgets them after days', async () => {
+      const entry = newTask({ push: push('a') });
+      const keys: string[] = [];
+      for (let made = 0; made < 4; made += 1) {
+        const ended = await acceptOne(under.store);
+        await store.save({ scope: ALICE, taskId: ended.id }, push('a'));
+        keys.push((await store.listActiveOf(ended.id))[0]!.key);
+        if (made > 0) await under.store.append(fenceOf(ended), [RUN_START, runEnd('completed')]);
+      }
+      await expect(under.store.accept(entry)).rejects.toMatchObject({ code: 'too-many' });
+      await under.advance(60_000);
+      await under.store.accept(entry);
+      expect(await store.counts()).toEqual({ active: 4, failing: 0, givenUp: 1 });
+      const kept = (await store.listActive('', 9)).map(({ key }) => key);
+      expect(kept.slice(0, 3)).toEqual([keys[0], keys[2], keys[3]]);
+      await under.advance(6 * DAY_MS);
+      await store.purge();
+      expect((await store.counts()).givenUp).toBe(1);
+      await under.advance(2 * DAY_MS);
+      await store.purge();
+      expect((await store.counts()).givenUp).toBe(0);
     });
 
     it('lets a delivery be claimed once, until its lease expires', async () => {

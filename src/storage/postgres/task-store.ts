@@ -82,7 +82,8 @@ export class PostgresTaskStore implements TaskStore {
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    const context = { sql: this.#sql, inbox: this.#inbox, pushes: this.#parts.pushes };
+    const now = entry.push ? await this.#database.now() : 0;
+    const context = { sql: this.#sql, inbox: this.#inbox, pushes: this.#parts.pushes, now };
     return this.#database.read(() => earlierOrRoom(context, entry));
   }
 
