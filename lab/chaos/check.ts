@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { eventsIn, type EventRow } from '../../src/storage/event-rows.js';
 import type { Client, Story } from './client.js';
 import type { Database } from './database.js';
 
@@ -50,10 +51,14 @@ export async function check(
 }
 
 /** Ordered by number. `at` is in milliseconds since the epoch. */
-export function readLog(database: Database, taskId: string): Promise<readonly LoggedEvent[]> {
-  const sql = `SELECT seq::float8 AS seq, at::float8 AS at, type, body::json AS body FROM events
+export async function readLog(database: Database, taskId: string): Promise<readonly LoggedEvent[]> {
+  const sql = `SELECT seq::float8 AS seq, at::float8 AS at, author, body FROM events
     WHERE task = (SELECT key FROM tasks WHERE id = $1) ORDER BY seq`;
-  return database.rows<LoggedEvent>(sql, taskId);
+  const rows = await database.rows<EventRow>(sql, taskId);
+  return rows.flatMap(eventsIn).map(({ seq, at, body: text }) => {
+    const body = JSON.parse(text) as LoggedEvent['body'] & Pick<LoggedEvent, 'type'>;
+    return { seq, at, type: body.type, body };
+  });
 }
 
 function checkLog(log: readonly LoggedEvent[]): readonly string[] {

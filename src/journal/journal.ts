@@ -1,12 +1,12 @@
 import { LangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
-import { hashJson } from '../core/canonical-json.js';
+import { canonicalJson } from '../core/canonical-json.js';
 import { textOf, type Message } from '../core/message.js';
 import { repliesIn, questionsIn } from '../core/questions.js';
 import { DECISION, decisionIn } from '../core/decisions.js';
-import { noSecrets, type SecretGuard } from '../core/secrets.js';
-import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
+import { noSecrets, type Scrubber, type SecretGuard } from '../core/secrets.js';
+import type { AcceptOutcome, EarlierMessage, NewInput, NewTask, TaskStore } from '../stores/tasks.js';
 import { isTerminal, type Question, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 import { scrubData, scrubMessage } from '../scrub/data.js';
@@ -67,10 +67,7 @@ class TaskJournal implements RunningJournal {
 
   /** Resolves after the commit of inbox row, task row and message event. No client hears of a task before that. */
   async submit(given: Submission): Promise<Accepted> {
-    const { contextId } = given;
     const taskId = given.taskId ?? (await this.#taskDecidedBy(given));
-    const { role, parts } = given.message;
-    const requestHash = hashJson({ role, parts, contextId, taskId: given.taskId });
     const scrubber = this.#secrets.scrubber(given.scope);
     const message = scrubMessage(wellFormed(given.message), scrubber);
     const submission = {
@@ -78,10 +75,11 @@ class TaskJournal implements RunningJournal {
       message,
       ...(given.request && { request: scrubData(wellFormed(given.request), scrubber) }),
     };
+    const isSame = (earlier: EarlierMessage) => isSameMessage(submission, earlier, scrubber);
     const outcome =
       taskId === undefined
-        ? await this.#worker.accept(newTask(submission, requestHash))
-        : await this.#addInput(submission, { taskId, requestHash });
+        ? await this.#worker.accept(newTask(submission, isSame))
+        : await this.#addInput(submission, { taskId, isSame });
     if (outcome.kind === 'conflict') {
       throw new LangoError('conflict', `The message id ${message.id} was already used with other content.`, {
         hint: 'Use a new message id for a new message.',
@@ -149,7 +147,7 @@ class TaskJournal implements RunningJournal {
 
   async #addInput(
     submission: Submission,
-    target: { readonly taskId: string; readonly requestHash: string },
+    target: Pick<NewInput, 'taskId' | 'isSame'>,
   ): Promise<AcceptOutcome> {
     const { scope, agent, contextId } = submission;
     const { taskId } = target;
@@ -177,10 +175,22 @@ class TaskJournal implements RunningJournal {
   }
 }
 
-function newTask(submission: Submission, requestHash: string): NewTask {
+/**
+ * Whether the content is that of the earlier message, as far as it is known, and it was for the same task. Without a task's
+ * id the sender may have decided a question of that task. The earlier message may hold what has become a secret since.
+ */
+function isSameMessage(sent: Submission, earlier: EarlierMessage, scrubber: Scrubber): boolean {
+  const { taskId, message } = sent;
+  if (taskId !== undefined && (taskId !== earlier.taskId || earlier.seq === 1)) return false;
+  if (!earlier.message) return true;
+  const contentOf = ({ role, parts }: Message) => canonicalJson([role, parts]);
+  return contentOf(message) === contentOf(scrubMessage(earlier.message, scrubber));
+}
+
+function newTask(submission: Submission, isSame: NewTask['isSame']): NewTask {
   const { scope, agent, message, request, contextId: givenContextId, parentTaskId, grant, push } = submission;
   const ids = { id: newId(), contextId: givenContextId ?? newId(), givenContextId, parentTaskId };
-  return { ...ids, scope, agent, grant, message, request, requestHash, push };
+  return { ...ids, scope, agent, grant, message, request, isSame, push };
 }
 
 function questionsOf({ statusMessage }: TaskRecord): readonly Question[] {

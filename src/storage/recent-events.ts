@@ -1,6 +1,6 @@
 import { ReleasingMap } from '../core/releasing-map.js';
 import type { TaskHead } from '../stores/tasks.js';
-import type { EventRow } from './rows.js';
+import type { StoredEvent } from './rows.js';
 
 const MAX_EVENTS = 1_000;
 const MAX_CHARACTERS = 1024 * 1024;
@@ -8,12 +8,12 @@ const MAX_CHARACTERS = 1024 * 1024;
 /** A cache of the newest committed events of recently written tasks, so that followers need no query for them. */
 export class RecentEvents {
   /** Sorted by last write, newest last. The events of a task have no gaps and end at its newest event. */
-  readonly #tasks = new ReleasingMap<string, EventRow[]>();
+  readonly #tasks = new ReleasingMap<string, StoredEvent[]>();
   #events = 0;
   #characters = 0;
 
   /** Call it after every commit, in order. */
-  add(taskId: string, events: readonly EventRow[]): void {
+  add(taskId: string, events: readonly StoredEvent[]): void {
     const known = this.#tasks.get(taskId) ?? [];
     // A gap means that another process wrote the events between.
     const isGap = known.length > 0 && known.at(-1)!.seq + 1 !== events[0]?.seq;
@@ -43,7 +43,7 @@ export class RecentEvents {
   }
 
   /** The events with `seq > after` in order, at most `limit`. Undefined if the cache may lack some of them. */
-  read(taskId: string, after: number, limit: number): readonly EventRow[] | undefined {
+  read(taskId: string, after: number, limit: number): readonly StoredEvent[] | undefined {
     const events = this.#tasks.get(taskId);
     const first = events?.[0]?.seq;
     if (events === undefined || first === undefined || after + 1 < first) return undefined;
@@ -51,7 +51,7 @@ export class RecentEvents {
     return events.slice(from, from + limit);
   }
 
-  #count(events: readonly EventRow[], sign: 1 | -1): void {
+  #count(events: readonly StoredEvent[], sign: 1 | -1): void {
     this.#events += sign * events.length;
     for (const { body, whole = body } of events) this.#characters += sign * whole.length;
   }

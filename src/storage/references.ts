@@ -2,28 +2,29 @@ import { textPart } from '../core/message.js';
 import { all, type Query } from '../core/sql.js';
 import type { Origin } from '../core/origin.js';
 import { activityOf, type EventBody, type TaskEvent } from '../core/task.js';
-import { assertUnchanged, toTaskEvent, type EventRow } from './rows.js';
+import { assertUnchanged, eventsIn, type EventRow } from './event-rows.js';
+import { toTaskEvent, type StoredEvent } from './rows.js';
 import type { TaskSql } from './task-sql.js';
 
-/** A row of an entry that another task repeats. */
+/** A row with entries that another task repeats. */
 type OriginRow = EventRow & { readonly task: string };
 /** Finds the body of an entry; undefined for one that is missing or damaged. */
 type Find = (task: string, seq: number) => EventBody | undefined;
 
 /**
- * Converts rows of a task to events. Reads the content of those that repeat entries of other tasks, in one query for all.
+ * Parses events of a task. Reads the content of those that repeat entries of other tasks, in one query for all.
  * A content that is missing or damaged there is replaced by a sentence that says so.
  */
 export function* withContents(
   sql: TaskSql,
   taskId: string,
-  rows: readonly EventRow[],
+  stored: readonly StoredEvent[],
 ): Query<readonly TaskEvent[]> {
-  const events = rows.map((row) => toTaskEvent(taskId, row));
+  const events = stored.map((event) => toTaskEvent(taskId, event));
   const origins = events.map(({ body }) => missingContent(body)).filter((origin) => origin !== undefined);
   if (origins.length === 0) return events;
   const found = yield* all<OriginRow>(sql.origins, taskId, JSON.stringify(joined(origins)));
-  const bodies = new Map(found.map((row) => [placeOf(row.task, row.seq), bodyOf(row)]));
+  const bodies = new Map(found.flatMap((row) => [...bodiesOf(row)]));
   const find: Find = (task, seq) => bodies.get(placeOf(task, seq));
   return events.map((event) => {
     const origin = missingContent(event.body);
@@ -54,13 +55,15 @@ function placeOf(task: string, seq: number): string {
   return `${seq} ${task}`;
 }
 
-function bodyOf(row: OriginRow): EventBody | undefined {
+/** Lists the bodies of a row by their places. Empty for a damaged row. */
+function bodiesOf(row: OriginRow): readonly (readonly [place: string, body: EventBody])[] {
   try {
     assertUnchanged(row.task, row);
-    const { body } = toTaskEvent(row.task, row);
-    return missingContent(body) ? undefined : body;
+    return eventsIn(row)
+      .map((event) => [placeOf(row.task, event.seq), toTaskEvent(row.task, event).body] as const)
+      .filter(([, body]) => !missingContent(body));
   } catch {
-    return undefined;
+    return [];
   }
 }
 

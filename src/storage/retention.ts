@@ -2,14 +2,16 @@ import type { Page } from '../core/page.js';
 import type { OpenTaskCount, RetentionStore } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type Scope, type TaskRecord } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
+import { eventsIn } from './event-rows.js';
 import { toTaskRecord, type TaskRow } from './rows.js';
+import { inboxKey } from './task-changes.js';
 import { ENDED, LIVE } from './task-sql.js';
 import { all, first, run, type Dialect, type Query, type SqlDatabase } from '../core/sql.js';
 import type { RecentEvents } from './recent-events.js';
 import type { TaskCounts } from './task-list.js';
 
-/** The number of events that one transaction removes. */
-const EVENTS_AT_ONCE = 500;
+/** The number of rows of events that one transaction removes. */
+const ROWS_AT_ONCE = 500;
 
 const SQL = {
   /** `above`: the id of the parent while that is stored. */
@@ -21,16 +23,18 @@ const SQL = {
   dropPushes: 'DELETE FROM push_configs WHERE task_id = ?',
   dropTask: 'DELETE FROM tasks WHERE key = ?',
   removed: 'SELECT * FROM removed_tasks LIMIT 1',
-  /** Also returns the messages: their ids are the only way from a task to its inbox rows. */
+  /** Also returns the rows with messages: their ids are the only way from a task to its inbox rows. */
   dropEvents: `DELETE FROM events WHERE task = ? AND seq IN (SELECT seq FROM events WHERE task = ? ORDER BY seq LIMIT ?)
-      RETURNING CASE type WHEN 'message' THEN body END AS message`,
+      RETURNING CASE type WHEN 'message' THEN body END AS messages`,
+  /** The same message id may have become another task since. */
+  forgetMessage: 'DELETE FROM inbox WHERE key = ? AND task = ?',
   forget: 'DELETE FROM removed_tasks WHERE key = ?',
 } as const;
 
 type MadeRow = Pick<TaskRow, 'key' | 'id' | 'state' | 'status_at' | 'created_at'> & {
   readonly above: string | null;
 };
-export type RemovedTask = Pick<TaskRow, 'key' | 'id' | 'tenant' | 'owner' | 'agent' | 'context'>;
+type RemovedTask = Pick<TaskRow, 'key' | 'id' | 'tenant' | 'owner' | 'agent' | 'context'>;
 
 const sqlOf = ({ using }: Dialect) => ({
   owned: `SELECT * FROM tasks ${using('tasks_by_status')}
@@ -44,14 +48,12 @@ const sqlOf = ({ using }: Dialect) => ({
 /** The lock that lets one process remove at a time: two would lock rows in different orders, and wait for each other. */
 const LOCK = 'retention';
 
-/** Removes the inbox row of the message of a removed task. */
-type ForgetMessage = (task: RemovedTask, messageId: string) => Query<unknown>;
-
 interface RetentionParts {
   readonly recent: RecentEvents;
   /** Undefined when other processes remove tasks too. */
   readonly counts: TaskCounts | undefined;
-  readonly forgetMessage: ForgetMessage;
+  /** The value of a task in `inbox`. */
+  readonly taskOf: (task: RemovedTask) => string | number;
 }
 
 /** Lists and removes ended tasks, in the same database. */
@@ -124,16 +126,17 @@ export class SqlRetentionStore implements RetentionStore {
 
   /** Removes some of the rows of removed tasks. False if none are left. */
   *#clear(): Query<boolean> {
-    for (let room = EVENTS_AT_ONCE; room > 0;) {
+    for (let room = ROWS_AT_ONCE; room > 0;) {
       const task = yield* first<RemovedTask>(SQL.removed);
       if (!task) return false;
       const { key } = task;
-      const events = yield* all<{ readonly message: string | null }>(SQL.dropEvents, key, key, room);
-      for (const { message } of events) {
-        if (message !== null) yield* this.#parts.forgetMessage(task, messageIdOf(message));
-      }
-      if (events.length < room) yield* run(SQL.forget, key);
-      room -= events.length + 1;
+      const rows = yield* all<{ readonly messages: string | null }>(SQL.dropEvents, key, key, room);
+      const ids = rows.flatMap(({ messages }) => (messages === null ? [] : messageIdsIn(messages)));
+      for (const messageId of ids)
+        for (const context of ['', task.context])
+          yield* run(SQL.forgetMessage, inboxKey({ ...task, context, messageId }), this.#parts.taskOf(task));
+      if (rows.length < room) yield* run(SQL.forget, key);
+      room -= rows.length + 1;
     }
     return true;
   }
@@ -154,11 +157,14 @@ function* hideAll(taskIds: readonly string[], counts: TaskCounts | undefined): Q
   return gone;
 }
 
-/** Returns the message id of an event; empty for a damaged event, whose inbox row stays. */
-function messageIdOf(body: string): string {
-  try {
-    return (JSON.parse(body) as Extract<EventBody, { readonly type: 'message' }>).message.id;
-  } catch {
-    return '';
-  }
+/** Returns the ids of the messages in a row; none of a damaged event, whose inbox row stays. */
+function messageIdsIn(body: string): readonly string[] {
+  return eventsIn({ seq: 0, at: 0, author: null, body }).flatMap((event) => {
+    try {
+      const parsed = JSON.parse(event.body) as EventBody;
+      return parsed.type === 'message' ? parsed.message.id : [];
+    } catch {
+      return [];
+    }
+  });
 }

@@ -50,8 +50,8 @@ export interface TaskRow {
   readonly cancel_requested: 0 | 1;
 }
 
-/** A row of `events`, as selected for one task. */
-export interface EventRow {
+/** One event of a task, with its body as text. */
+export interface StoredEvent {
   readonly seq: number;
   readonly at: number;
   readonly author: string | null;
@@ -59,19 +59,6 @@ export interface EventRow {
   readonly body: string;
   /** The `EventBody` with its content. Only of events that this process wrote. */
   readonly whole?: string | undefined;
-  /** See `checksumOf`. Null in rows that were written before there were checksums. */
-  readonly checksum: number | null;
-}
-
-/** Computes the CRC-32 of the content of a row of `events`. */
-export function checksumOf({ seq, at, author, body }: Omit<EventRow, 'checksum'>): number {
-  return crc32(`${seq} ${at} ${author ?? ''}${body}`);
-}
-
-/** Throws `LangoError` `storage` for a row that differs from what was written. */
-export function assertUnchanged(taskId: string, row: EventRow): void {
-  if (row.checksum === null || row.checksum === checksumOf(row)) return;
-  throw damagedTask(`Entry ${row.seq} of task ${taskId} is damaged.`);
 }
 
 export function damagedTask(text: string): LangoError {
@@ -80,7 +67,7 @@ export function damagedTask(text: string): LangoError {
   });
 }
 
-export interface EncodedEvent extends Pick<EventRow, 'author' | 'body' | 'whole'> {
+export interface EncodedEvent extends Pick<StoredEvent, 'author' | 'body' | 'whole'> {
   readonly type: EventType;
 }
 
@@ -138,7 +125,7 @@ function openStatus({ id, status_message: text }: Pick<TaskRow, 'id' | 'status_m
   return JSON.parse(json) as Message;
 }
 
-export function toTaskEvent(taskId: string, { seq, at, author, body, whole = body }: EventRow): TaskEvent {
+export function toTaskEvent(taskId: string, { seq, at, author, body, whole = body }: StoredEvent): TaskEvent {
   return { taskId, seq, at, author: author ?? undefined, body: JSON.parse(whole) as EventBody };
 }
 

@@ -1,18 +1,14 @@
+import { hash } from 'node:crypto';
 import { LangoError } from '../core/errors.js';
+import type { Message } from '../core/message.js';
 import { NO_USAGE } from '../core/model.js';
 import type { ClaimRoom, EarlierOutcome, InputOutcome, Fence, NewInput } from '../stores/tasks.js';
 import { LEASE_MS, type NewTask, type TaskHead } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
 import type { PushWrites } from './push-store.js';
-import type { EncodedEvent, EventRow, TaskChange, TaskRow } from './rows.js';
-import {
-  assertUnchanged,
-  CALLER_AUTHOR,
-  checksumOf,
-  damagedTask,
-  encodeEvent,
-  toTaskRecord,
-} from './rows.js';
+import { assertUnchanged, checksumOf, eventsIn, packed, storedEvents, type EventRow } from './event-rows.js';
+import type { EncodedEvent, StoredEvent, TaskChange, TaskRow } from './rows.js';
+import { CALLER_AUTHOR, damagedTask, encodeEvent, toTaskRecord } from './rows.js';
 import { all, column, first, run, type Query } from '../core/sql.js';
 import { CHANGED_COLUMNS, insertEventRows, type TASK_COLUMNS, type TaskSql } from './task-sql.js';
 
@@ -30,7 +26,7 @@ export interface TaskContext {
 }
 
 /** Reports that a task got these events. */
-export type Touch = (taskId: string, events: readonly EventRow[]) => void;
+export type Touch = (taskId: string, events: readonly StoredEvent[]) => void;
 
 /** Events to be written together, with the change they make to the row of their task. */
 export interface EncodedBatch {
@@ -38,12 +34,11 @@ export interface EncodedBatch {
   readonly events: readonly EncodedEvent[];
 }
 
-export type SentMessage = Pick<NewTask, 'scope' | 'agent' | 'message' | 'givenContextId' | 'requestHash'>;
+export type SentMessage = Pick<NewTask, 'scope' | 'agent' | 'message' | 'givenContextId' | 'isSame'>;
 
-/** The task and the event that a message became. */
+/** The task and the event that a message became. The task is null when it was removed. */
 interface Received {
-  readonly request_hash: string;
-  readonly task: string;
+  readonly task: string | null;
   readonly seq: number;
 }
 
@@ -51,7 +46,23 @@ interface Received {
 export interface Inbox {
   find(sent: SentMessage): Query<Received | undefined>;
   /** Call it when `find` found nothing in the same transaction. Returns 0 for a message that was sent before. */
-  add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'head'>, context: TaskContext): Query<number>;
+  add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'key' | 'head'>, context: TaskContext): Query<number>;
+}
+
+interface InboxKey extends Scope {
+  readonly agent: string;
+  /** The context that the sender named; empty for none. */
+  readonly context: string;
+  readonly messageId: string;
+}
+
+/** The key of a message in `inbox`: a hash, as contexts have any length, and short keys keep the index small. */
+export function inboxKey({ tenant, owner, agent, context, messageId }: InboxKey): Buffer {
+  return hash('sha256', JSON.stringify([tenant, owner, agent, context, messageId]), 'buffer');
+}
+
+export function keyOfSent({ scope, agent, givenContextId = '', message }: SentMessage): Buffer {
+  return inboxKey({ ...scope, agent, context: givenContextId, messageId: message.id });
 }
 
 /** The first events of a new task: its message, and the events its run has written already. */
@@ -93,8 +104,24 @@ export function* earlierOutcome(
   const sent = yield* inbox.find(entry);
   if (!sent) return undefined;
   const task = yield* first<TaskRow>(sql.task, sent.task, tenant, owner);
-  if (!task || sent.request_hash !== entry.requestHash) return { kind: 'conflict' };
+  if (!task) return { kind: 'conflict' };
+  const { id: taskId } = task;
+  const rows = yield* all<EventRow>(sql.events, taskId, sent.seq - 1, sent.seq);
+  if (!entry.isSame({ taskId, seq: sent.seq, message: messageIn(rows, taskId, sent.seq) }))
+    return { kind: 'conflict' };
   return { kind: 'repeated', task: toTaskRecord(task), seq: sent.seq };
+}
+
+/** Returns the message with this number; undefined when it is damaged or missing. */
+function messageIn(rows: readonly EventRow[], taskId: string, seq: number): Message | undefined {
+  try {
+    const row = rows.find((one) => !isChanged(taskId, one) && one.seq >= seq);
+    const event = row && eventsIn(row).find((one) => one.seq === seq);
+    const body = event && (JSON.parse(event.body) as EventBody);
+    return body?.type === 'message' ? body.message : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -260,9 +287,12 @@ export function fenced(): LangoError {
 
 function* firstDamaged(sql: TaskSql, taskId: string, head: number): Query<number | undefined> {
   const rows = (yield* all<EventRow>(sql.events, taskId, 0, head)).toSorted((a, b) => a.seq - b.seq);
-  const found = rows.findIndex((row, index) => row.seq !== index + 1 || isChanged(taskId, row));
-  if (found !== -1) return found + 1;
-  return rows.length < head ? rows.length + 1 : undefined;
+  let next = 1;
+  for (const row of rows) {
+    if (isChanged(taskId, row) || eventsIn(row)[0]!.seq !== next) return next;
+    next = row.seq + 1;
+  }
+  return next <= head ? next : undefined;
 }
 
 function isChanged(taskId: string, row: EventRow): boolean {
@@ -320,12 +350,12 @@ export function* insertEvents(
 ): Query<void> {
   if (events.length === 0) return;
   const before = task.head - events.length;
-  const rows = events.map((event, index) => {
-    const row = { ...event, seq: before + index + 1, at: now };
+  const rows = packed(events, before).map((packedRow) => {
+    const row = { ...packedRow, at: now };
     return { ...row, checksum: checksumOf(row) };
   });
   yield* insertEventRows(task.key, rows);
-  touch(task.id, rows);
+  touch(task.id, storedEvents(events, before, now));
 }
 
 /** Whether no worker owns the task: it was never leased, or its lease was released or has expired. */

@@ -1,7 +1,8 @@
 import type { NewEvent, TaskEvent } from '../core/task.js';
 import type { NewInput, NewTask, TaskStore } from '../stores/tasks.js';
-import type { EncodedEvent, EventRow } from './rows.js';
-import { assertUnchanged, CALLER_AUTHOR, changeOf, damagedTask, encodeEvent, toTaskEvent } from './rows.js';
+import { assertUnchanged, eventsIn, isOfSession, type EventRow } from './event-rows.js';
+import type { EncodedEvent, StoredEvent } from './rows.js';
+import { CALLER_AUTHOR, changeOf, damagedTask, encodeEvent, toTaskEvent } from './rows.js';
 import { assertKeys } from '../stores/records.js';
 import { all, type SqlDatabase } from '../core/sql.js';
 import type { EncodedBatch } from './task-changes.js';
@@ -21,18 +22,29 @@ export function encodeBatch(events: readonly NewEvent[], maxBytes: number | unde
   return { change: changeOf(events), events: events.map((event) => encodeEvent(event, maxBytes)) };
 }
 
-/** Sorts the events after `after` and checks that none is missing or damaged. The numbers of a task have no gaps. */
-export function assertUnbroken(taskId: string, after: number, rows: readonly EventRow[]) {
-  const sorted = rows.toSorted((a, b) => a.seq - b.seq);
-  sorted.forEach((row, index) => {
-    assertUnchanged(taskId, row);
-    if (row.seq !== after + index + 1)
-      throw damagedTask(`Entry ${after + index + 1} of task ${taskId} is missing.`);
-  });
-  return sorted;
+/**
+ * Returns the events after `after` in order. The first of the rows may begin with earlier ones. Throws `LangoError`
+ * `storage` for a row that is damaged, and for a missing one: the numbers of a task have no gaps.
+ */
+export function assertUnbroken(
+  taskId: string,
+  after: number,
+  rows: readonly EventRow[],
+): readonly StoredEvent[] {
+  let last = after;
+  return rows
+    .toSorted((a, b) => a.seq - b.seq)
+    .flatMap((row) => {
+      assertUnchanged(taskId, row);
+      const events = eventsIn(row);
+      const later = last === after ? events.filter(({ seq }) => seq > after) : events;
+      if (later[0]?.seq !== last + 1) throw damagedTask(`Entry ${last + 1} of task ${taskId} is missing.`);
+      last = row.seq;
+      return later;
+    });
 }
 
-/** An event of a conversation, with the id of its task. */
+/** A row with events of a conversation, with the id of its task. */
 type SessionRow = EventRow & { readonly task: string };
 
 /** See `TaskStore.readSession`. */
@@ -44,8 +56,9 @@ export async function sessionEvents(
   const { contextId, agent, owner, tenant, id } = task;
   const session = { contextId, agent, owner, tenant, id, after, unfinished: unfinished ? 1 : 0, limit };
   const newestFirst = await database.read(() => all<SessionRow>(sql.sessionEvents, session));
-  return newestFirst.toReversed().map((row) => {
+  const events = newestFirst.toReversed().flatMap((row) => {
     assertUnchanged(row.task, row);
-    return toTaskEvent(row.task, row);
+    return eventsIn(row).map((event) => toTaskEvent(row.task, event));
   });
+  return events.filter(({ body }) => isOfSession(body.type)).slice(-limit);
 }

@@ -1,11 +1,7 @@
-import type { EventType } from '../core/task.js';
 import { SUSPECT_CRASHES } from '../stores/tasks.js';
-import type { EncodedEvent, EventRow, TaskRow } from './rows.js';
+import { MAX_ROW_EVENTS, SESSION_LIST, type EventRow, type PackedRow } from './event-rows.js';
+import type { TaskRow } from './rows.js';
 import { run, type Dialect, type Query } from '../core/sql.js';
-
-/** The event types that later tasks of the same session read as the conversation. */
-const SESSION: readonly EventType[] = ['message', 'turn-end', 'tool-result', 'delegation-end', 'run-end'];
-const SESSION_TYPES = SESSION.map((type) => `'${type}'`).join(', ');
 
 export const LIVE = "state IN ('submitted', 'working')";
 export const ENDED = "state IN ('completed', 'failed', 'canceled', 'rejected')";
@@ -58,9 +54,12 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
       WHERE key = ?`,
     /** The task, if the worker with this epoch may still append to it. */
     fenced: `SELECT key, head FROM tasks WHERE id = ? AND epoch = ? AND ${NOT_ENDED}${forUpdate}`,
-    /** In no order: with ORDER BY or LIMIT, SQLite plans again at each binding, which costs several times the read. */
+    /**
+     * The rows with the events after the first number, up to the second. In no order: with ORDER BY or LIMIT, SQLite plans
+     * again at each binding, which costs several times the read.
+     */
     events: `SELECT seq, at, author, body, checksum FROM events
-      WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq <= ?`,
+      WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq < CAST(? AS BIGINT) + ${MAX_ROW_EVENTS}`,
     /** The entries that a task repeats: its id, and a list of [task, first, last]. Of tasks of the same owner only. */
     origins: `WITH span AS MATERIALIZED (
         SELECT value ->> 0 AS id, CAST(value ->> 1 AS BIGINT) AS first, CAST(value ->> 2 AS BIGINT) AS last,
@@ -69,7 +68,7 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
         FROM ${list('?')}
       )
       SELECT span.id AS task, seq, at, author, body, checksum
-      FROM span ${orderedJoin} events ON task = span.key AND seq >= first AND seq <= last`,
+      FROM span ${orderedJoin} events ON task = span.key AND seq >= first AND seq < last + ${MAX_ROW_EVENTS}`,
     setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
     /** Newest first: walks the tasks of the context backwards. The task to stop at may have been removed; ids rise with time. */
     sessionEvents: `SELECT tasks.id AS task, seq, at, author, body, checksum
@@ -78,7 +77,7 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
         AND tasks.key < (SELECT key FROM tasks WHERE id = @id)
         AND (@unfinished = 1 OR ended_before <= (SELECT key FROM tasks WHERE id = @id))
         AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= @after ORDER BY id DESC LIMIT 1), 0)
-        AND type IN (${SESSION_TYPES}) AND seq > 0
+        AND type IN (${SESSION_LIST}) AND seq > 0
       ORDER BY tasks.key DESC, seq DESC LIMIT @limit`,
     /** Tasks that wait with an expired question. */
     expired: `SELECT * FROM tasks ${using('tasks_by_expiry')}
@@ -123,7 +122,7 @@ const ROWS_AT_ONCE = 16;
 /** The statements by number of rows. */
 const INSERTS: string[] = [];
 
-export function* insertEventRows(task: number, rows: readonly (EventRow & EncodedEvent)[]): Query<void> {
+export function* insertEventRows(task: number, rows: readonly (EventRow & PackedRow)[]): Query<void> {
   for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
     const some = rows.slice(from, from + ROWS_AT_ONCE);
     INSERTS[some.length] ??= `INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')})

@@ -114,12 +114,22 @@ export interface NewTask {
   readonly message: Message;
   /** The other members of the request, for agents that read them. */
   readonly request?: JsonObject | undefined;
-  /** The hash of the request, which tells a repeat from a conflict. */
-  readonly requestHash: string;
+  readonly isSame: IsSame;
   /** A push config for the events after the message, stored in the same transaction. */
   readonly push?: NewPush | undefined;
   /** A task that would have to wait is refused with `too-many` when its owner has this many unfinished tasks at its level. */
   readonly queueLimit?: number;
+}
+
+/** Tells a repeat from a conflict. Called only for a message id that was used before. */
+type IsSame = (earlier: EarlierMessage) => boolean;
+
+/** What an earlier message with the same id became. */
+export interface EarlierMessage {
+  readonly taskId: string;
+  readonly seq: number;
+  /** Undefined when its event is damaged. */
+  readonly message: Message | undefined;
 }
 
 /** The start of a task whose run begins before the task is stored. */
@@ -137,7 +147,7 @@ export interface NewInput {
   readonly message: Message;
   /** The other members of the request, for agents that read them. */
   readonly request?: JsonObject | undefined;
-  readonly requestHash: string;
+  readonly isSame: IsSame;
   /** The head that the task must have: another one is `fenced`. */
   readonly ifHead?: number;
   readonly lease: string | undefined;

@@ -12,10 +12,9 @@ import { scriptedAgent } from '../support/scripted-agent.js';
 import { startServer } from '../support/server.js';
 
 const TEXTS = ['one ', 'two ', 'three '];
-const LOST = "FROM events WHERE type = 'text-delta' ORDER BY seq LIMIT 1 OFFSET 1";
 
 it.each([
-  ['lacks an entry', `DELETE FROM events WHERE seq = (SELECT seq ${LOST})`],
+  ['lacks an entry', `DELETE FROM events WHERE body LIKE '%two%'`],
   ['has a changed entry', `UPDATE events SET body = replace(body, 'two', 'six')`],
 ])('a running task that %s fails once, and can be read up to the damage', async (_, damage) => {
   const home = mkdtempSync(path.join(tmpdir(), 'lango-damaged-task-'));

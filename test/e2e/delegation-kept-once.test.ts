@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Run, RunEnd } from '../../src/core/run.js';
+import { eventsIn, type EventRow } from '../../src/storage/event-rows.js';
 import { verifyDatabase } from '../../src/storage/sqlite/verify.js';
 import { scriptedAgent } from '../support/scripted-agent.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
@@ -69,11 +70,12 @@ interface Row {
 /** The entries of the tasks of an agent, as they are stored. */
 function rowsOf(home: string, agent = 'lango-orchestrator'): readonly Row[] {
   const database = new Database(path.join(home, 'lango.db'), { readonly: true });
-  const sql =
-    'SELECT type, body FROM events WHERE task IN (SELECT key FROM tasks WHERE agent = ?) ORDER BY task, seq';
-  const rows = database.prepare<[string], Row>(sql).all(agent);
+  const sql = 'SELECT * FROM events WHERE task IN (SELECT key FROM tasks WHERE agent = ?) ORDER BY task, seq';
+  const rows = database.prepare<[string], EventRow>(sql).all(agent);
   database.close();
-  return rows;
+  return rows
+    .flatMap(eventsIn)
+    .map(({ body }) => ({ type: (JSON.parse(body) as { type: string }).type, body }));
 }
 
 const LONG = /nobody needs|bm9ib2R5/;

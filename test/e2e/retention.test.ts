@@ -230,13 +230,15 @@ async function seed(file: string): Promise<{ readonly kept: number }> {
       await tasks.append(fenceOf(task), [runEnd('input-required')]);
       continue;
     }
-    await tasks.append(
-      fenceOf(task),
-      Array.from({ length: 3_000 }, () => delta('some words of an answer')),
-    );
-    await tasks.append(fenceOf(task), [runEnd('completed')]);
+    await tasks.append(fenceOf(task), [delta('some words'), runEnd('completed')]);
   }
   await storage.close();
+  const database = new Database(file);
+  database.exec(`INSERT INTO events (task, seq, at, type, body)
+      WITH RECURSIVE more(seq) AS (SELECT 4 UNION ALL SELECT seq + 1 FROM more WHERE seq < 3000)
+      SELECT key, seq, 0, 'text-delta', '{"type":"text-delta"}' FROM tasks, more WHERE state = 'completed';
+    UPDATE tasks SET head = 3000 WHERE state = 'completed'`);
+  database.close();
   return { kept: 3 };
 }
 

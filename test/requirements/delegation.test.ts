@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import Database from 'better-sqlite3';
+import { eventsIn, type EventRow } from '../../src/storage/event-rows.js';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -418,9 +419,17 @@ describe('A. Authors', () => {
     });
     for (const stored of [null, 'lango-orchestrator', 'somebody']) {
       const database = new Database(path.join(home, 'lango.db'));
-      database
-        .prepare("UPDATE events SET author = ?, checksum = NULL WHERE type IN ('text-delta', 'turn-end')")
-        .run(stored);
+      const change = database.prepare(
+        'UPDATE events SET body = ?, checksum = NULL WHERE task = ? AND seq = ?',
+      );
+      const rows = database.prepare<[], EventRow & { readonly task: number }>('SELECT * FROM events').all();
+      for (const row of rows) {
+        const lines = eventsIn(row).map(({ author, body }) => {
+          const isSaid = /^\{"type":"(text-delta|turn-end)"/.test(body);
+          return `[${JSON.stringify(isSaid ? stored : author)},${body}]`;
+        });
+        change.run(lines.join('\n'), row.task, row.seq);
+      }
       database.close();
       await withServer(options, async (server) => {
         const author = stored ?? root;

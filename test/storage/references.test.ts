@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
 import { all, runNow, type Dialect, type Statement } from '../../src/core/sql.js';
 import { withContents } from '../../src/storage/references.js';
-import type { EventRow } from '../../src/storage/rows.js';
+import type { StoredEvent } from '../../src/storage/rows.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { taskSql } from '../../src/storage/task-sql.js';
 
@@ -10,8 +10,8 @@ const sql = taskSql(new Proxy({} as Dialect, { get: () => (given: string) => giv
 
 /** Reads a page, and returns the statements that it took. */
 function statementsFor(bodies: readonly object[]): readonly Statement[] {
-  const rows = bodies.map((body, index): EventRow => {
-    return { seq: index + 1, at: 0, author: null, checksum: null, body: JSON.stringify(body) };
+  const rows = bodies.map((body, index): StoredEvent => {
+    return { seq: index + 1, at: 0, author: null, body: JSON.stringify(body) };
   });
   const statements: Statement[] = [];
   runNow(withContents(sql, 'above', rows), (statement) => {

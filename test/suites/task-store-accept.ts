@@ -223,7 +223,9 @@ export function acceptCases(get: () => StoreUnderTest): void {
       expect(await store.findEarlier(entry)).toBeUndefined();
       const task = taskOf(await store.accept(entry));
       expect(await store.findEarlier({ ...entry, id: newId() })).toEqual({ kind: 'repeated', task, seq: 1 });
-      expect(await store.findEarlier({ ...entry, requestHash: 'other' })).toEqual({ kind: 'conflict' });
+      expect(await store.findEarlier(newTask({ message: message('other', entry.message.id) }))).toEqual({
+        kind: 'conflict',
+      });
       expect(await store.findEarlier({ ...entry, scope: BOB })).toBeUndefined();
       expect(await store.findEarlier({ ...entry, agent: 'librarian' })).toBeUndefined();
     });
@@ -260,7 +262,9 @@ export function acceptCases(get: () => StoreUnderTest): void {
       const input = newInput(task);
       await store.addInput(input);
       expect(await store.addInput(input)).toMatchObject({ kind: 'repeated', seq: 2, task: { id: task.id } });
-      expect(await store.addInput({ ...input, requestHash: 'other' })).toEqual({ kind: 'conflict' });
+      expect(await store.addInput(newInput(task, { message: message('other', input.message.id) }))).toEqual({
+        kind: 'conflict',
+      });
       expect(await typesOf(store, task)).toEqual(['message', 'message']);
     });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { run } from '../../src/core/sql.js';
 import type { NewEvent } from '../../src/core/task.js';
 import type { StoreUnderTest } from './task-store-fixtures.js';
 import {
@@ -47,6 +48,47 @@ export function appendCases(get: () => StoreUnderTest): void {
       expect(await store.append(fenceOf(task), events)).toBe(1_501);
       const stored = await store.read(task.id, 1, 1_500);
       expect(stored.map(({ author, body }) => ({ author, body }))).toEqual(events);
+    });
+
+    it('returns any part of one append, also from the database', async () => {
+      const { store } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      const authors = [AGENT, 'other', undefined, '"[{,\n'];
+      const events = upTo(75).map((n) =>
+        delta(`${n}\n`.repeat(n % 9 === 0 ? 4_000 : 1), authors[(n >> 2) % 4]),
+      );
+      await store.append(fenceOf(task), events);
+      await store.append(fenceOf(task), [delta('more')]);
+      const all = await readAll(store, task);
+      expect(all.slice(1, 76).map(({ author, body }) => ({ author, body }))).toEqual(events);
+      const other = await acceptOne(store);
+      for (const _ of 'ab') await store.append(fenceOf(other), [delta('x'.repeat(700_000))]);
+      expect(await readAll(store, task)).toEqual(all);
+      for (const [after, limit] of [
+        [0, 1],
+        [1, 1],
+        [20, 30],
+        [33, 1],
+        [74, 9],
+        [76, 9],
+        [77, 9],
+      ] as const)
+        expect(await store.read(task.id, after, limit)).toEqual(all.slice(after, after + limit));
+    });
+
+    it('loses only the events of a damaged row, and those after it', async () => {
+      const { store, storage } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      for (const text of ['a', 'b', 'c']) await store.append(fenceOf(task), [delta(text), delta(text)]);
+      const damage =
+        'UPDATE events SET seq = -seq WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq = 5';
+      await storage.database.write('', () => run(damage, task.id));
+      expect(await store.endDamaged(fenceOf(task), runEnd('failed'))).toBe(4);
+      expect(await typesOf(store, task)).toEqual([
+        ...['message', 'text-delta', 'text-delta'],
+        ...Array<string>(4).fill('turn-start'),
+        'run-end',
+      ]);
     });
 
     it('derives state, time and message from the events', async () => {

@@ -1,5 +1,5 @@
 import { newId } from '../../src/core/ids.js';
-import { hashJson } from '../../src/core/canonical-json.js';
+import { canonicalJson } from '../../src/core/canonical-json.js';
 import type { Message } from '../../src/core/message.js';
 import { textPart } from '../../src/core/message.js';
 import { NO_USAGE } from '../../src/core/model.js';
@@ -36,6 +36,11 @@ export function message(text: string, id = newId()): Message {
   return { id, role: 'user', parts: [textPart(text)] };
 }
 
+/** Compares the whole message. The journal compares less. */
+function sameAs(sent: Message): NewTask['isSame'] {
+  return ({ message: earlier }) => canonicalJson(earlier) === canonicalJson(sent);
+}
+
 export function newTask(changes: Partial<NewTask> = {}): NewTask {
   const sent = changes.message ?? message('list the files');
   return {
@@ -46,7 +51,7 @@ export function newTask(changes: Partial<NewTask> = {}): NewTask {
     parentTaskId: undefined,
     grant: { chain: [], depth: 5 },
     message: sent,
-    requestHash: hashJson(sent),
+    isSame: sameAs(sent),
     ...changes,
   };
 }
@@ -58,7 +63,7 @@ export function newInput(task: TaskRecord, changes: Partial<NewInput> = {}): New
     agent: task.agent,
     taskId: task.id,
     message: sent,
-    requestHash: hashJson(sent),
+    isSame: sameAs(sent),
     lease: undefined,
     ...changes,
   };

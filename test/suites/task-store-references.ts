@@ -53,13 +53,15 @@ export function referenceCases(get: () => StoreUnderTest): void {
     const sql =
       'SELECT body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > 1 ORDER BY seq';
     const rows = await get().storage.database.read(() => all<{ readonly body: string }>(sql, id));
-    return rows.map(({ body }) => body);
+    return rows.flatMap(({ body }) => body.split('\n'));
   };
   const bodiesOf = (events: readonly TaskEvent[]) => events.slice(1).map(({ body }) => body);
   /** A task with entries of each kind, from number 2 on: two texts, a call, its result, a file. */
   const child = async (changes: Parameters<typeof acceptOne>[1] = {}): Promise<TaskRecord> => {
     const task = await acceptOne(get().store, changes);
-    await append(task, text(LONG), text(`second ${LONG}`), call, result, file);
+    await append(task, text(LONG));
+    await append(task, text(`second ${LONG}`));
+    await append(task, call, result, file);
     return task;
   };
   const repeated = ({ id }: TaskRecord): readonly EventBody[] => [

@@ -210,7 +210,7 @@ function newTask(
   const body = events[0]?.body;
   if (body?.type !== 'message') throw new Error('A log begins with a message.');
   const { message } = body;
-  return { ...{ id, agent, contextId, parentTaskId, grant, message }, scope: SCOPE, requestHash: message.id };
+  return { ...{ id, agent, contextId, parentTaskId, grant, message }, scope: SCOPE, isSame: () => true };
 }
 
 function messageOf(message: string | Message): Message {

@@ -43,4 +43,6 @@ export const MIGRATIONS: readonly string[] = [
   `${CAPABILITY_VERSIONS};`,
   // 6: an event may name the events of another task that hold its content. Earlier versions would read it as empty.
   'SELECT 1;',
+  // 7: a row of events holds several. The stored message tells a repeat from a conflict.
+  'ALTER TABLE inbox DROP COLUMN request_hash;',
 ];

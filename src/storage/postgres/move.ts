@@ -8,7 +8,6 @@ import { createDriver, type ConnectionOptions } from './connection.js';
 import { BEGIN, LOCK_CLASS } from './database.js';
 import { storageError } from './failure.js';
 import { migrate } from './storage.js';
-import { inboxKey } from './task-statements.js';
 
 interface MoveOptions extends ConnectionOptions {
   /** Called before each table is moved. */
@@ -22,7 +21,6 @@ type Row = readonly Field[];
 /** Describes how rows of a table are written to PostgreSQL and read back. */
 interface Form {
   readonly columns: readonly string[];
-  readonly toRow: (row: Row) => Row;
   /** SQL of a value, by its parameter. */
   readonly value: (parameter: string, column: string) => string;
   readonly read: (column: string) => string;
@@ -31,7 +29,6 @@ interface Form {
 }
 
 const PLAIN: Omit<Form, 'columns'> = {
-  toRow: (row) => row,
   value: (parameter) => parameter,
   read: readAsText,
   compared: (row) => row,
@@ -118,31 +115,19 @@ async function moveTable(client: Client, table: MovedTable): Promise<number> {
   return given.rows;
 }
 
-function formOf({ name, columns, derived }: MovedTable): Form {
+function formOf({ columns, derived }: MovedTable): Form {
   if (derived) {
     const { write: value, read, compared } = derived;
-    return { columns, toRow: PLAIN.toRow, value, read, compared };
+    return { columns, value, read, compared };
   }
-  if (name !== 'inbox') return { ...PLAIN, columns };
-  const named = ['tenant', 'owner', 'agent', 'context', 'message_id'];
-  const kept = columns.filter((column) => !named.includes(column));
-  const toRow = (row: Row): Row => {
-    const of = (column: string) => row[columns.indexOf(column)] ?? '';
-    const key = inboxKey({
-      ...{ tenant: of('tenant'), owner: of('owner'), agent: of('agent') },
-      ...{ context: of('context'), messageId: of('message_id') },
-    });
-    return [`\\x${key.toString('hex')}`, ...kept.map(of)];
-  };
-  return { ...PLAIN, columns: ['key', ...kept], toRow };
+  return { ...PLAIN, columns };
 }
 
-function* batchesOf(table: MovedTable, { columns, toRow }: Form): Generator<readonly Row[]> {
+function* batchesOf(table: MovedTable, { columns }: Form): Generator<readonly Row[]> {
   const most = Math.min(ROWS_AT_ONCE, Math.floor(MAX_PARAMETERS / columns.length));
   let batch: Row[] = [];
   let characters = 0;
-  for (const given of table.rows()) {
-    const row = toRow(given);
+  for (const row of table.rows()) {
     batch.push(row);
     characters += row.reduce((sum, field) => sum + (field?.length ?? 0), 0);
     if (batch.length < most && characters < MAX_BATCH_CHARACTERS) continue;

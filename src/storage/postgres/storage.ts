@@ -5,8 +5,7 @@ import type { Logger } from '../../core/logger.js';
 import type { Storage } from '../../stores/storage.js';
 import { purgePushes, SqlPushStore } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
-import { SqlRetentionStore, type RemovedTask } from '../retention.js';
-import { run, type Query } from '../../core/sql.js';
+import { SqlRetentionStore } from '../retention.js';
 import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTraceStore } from '../trace-store.js';
 import { AppendListeners } from '../append-listeners.js';
@@ -16,7 +15,6 @@ import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';
 import { storageError } from './failure.js';
 import { Liveness } from './liveness.js';
 import { MIGRATIONS } from './migrations.js';
-import { inboxKey } from './task-statements.js';
 import { PostgresTaskStore } from './task-store.js';
 
 interface StorageOptions extends ConnectionOptions {
@@ -58,7 +56,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
       problem: () => database.problem,
       database,
       tasks: new PostgresTaskStore(database, parts),
-      retention: new SqlRetentionStore(database, { recent, counts: undefined, forgetMessage }),
+      retention: new SqlRetentionStore(database, { recent, counts: undefined, taskOf: ({ id }) => id }),
       pushes,
       spending: new SqlSpendingStore(database),
       traces: new SqlTraceStore(database),
@@ -133,11 +131,4 @@ function assertKnown(version: number): void {
   throw new LangoError('storage', text, {
     hint: 'Start that version or a later one, or name another database in storage.url.',
   });
-}
-
-function* forgetMessage(task: RemovedTask, messageId: string): Query<void> {
-  for (const context of ['', task.context]) {
-    const key = inboxKey({ ...task, context, messageId });
-    yield* run('DELETE FROM inbox WHERE key = ? AND task = ?', key, task.id);
-  }
 }

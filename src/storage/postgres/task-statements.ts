@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
 import { LEASE_MS, LEASE_RENEW_MS } from '../../stores/tasks.js';
-import type { Scope } from '../../core/task.js';
 import { first, run } from '../../core/sql.js';
-import type { Inbox, SentMessage } from '../task-changes.js';
+import { keyOfSent, type Inbox } from '../task-changes.js';
 import { LIVE, NOT_ENDED, TASK_COLUMNS } from '../task-sql.js';
 
 /** The clock, read once per statement, so that `clock.now` is the same in all of its parts. */
@@ -11,9 +9,9 @@ const CLOCK = 'clock AS MATERIALIZED (SELECT lango_now() AS now)';
 /** Accepts a message in one statement: inbox row, task and first events. Returns no row for a message that was sent before. */
 export const ACCEPT = `
   WITH ${CLOCK}, received AS (
-    INSERT INTO inbox (key, request_hash, task, seq, at) SELECT @inbox, @hash, @id, 1, now FROM clock
+    INSERT INTO inbox (key, task, seq, at) SELECT @inbox, @id, 1, now FROM clock
     ON CONFLICT (key) DO UPDATE
-      SET request_hash = excluded.request_hash, task = excluded.task, seq = excluded.seq, at = excluded.at
+      SET task = excluded.task, seq = excluded.seq, at = excluded.at
       WHERE CAST(@context_known AS INTEGER) = 0 AND inbox.at <= excluded.at - @known_ms
     RETURNING 1
   ), task AS (
@@ -26,8 +24,8 @@ export const ACCEPT = `
     RETURNING key, created_at
   ), added AS (
     INSERT INTO events (task, seq, at, author, type, body)
-    SELECT task.key, e.n, task.created_at, e.author, e.type, e.body
-    FROM task, unnest(@authors::text[], @types::text[], @bodies::text[]) WITH ORDINALITY AS e(author, type, body, n)
+    SELECT task.key, e.seq, task.created_at, e.author, e.type, e.body
+    FROM task, unnest(@seqs::bigint[], @authors::text[], @types::text[], @bodies::text[]) AS e(seq, author, type, body)
   )
   SELECT key, created_at FROM task`;
 
@@ -50,8 +48,8 @@ export const APPEND = `
     RETURNING key, head, clock.now
   ), added AS (
     INSERT INTO events (task, seq, at, author, type, body)
-    SELECT task.key, task.head - @count + e.n, task.now, e.author, e.type, e.body
-    FROM task, unnest(@authors::text[], @types::text[], @bodies::text[]) WITH ORDINALITY AS e(author, type, body, n)
+    SELECT task.key, task.head - @count + e.seq, task.now, e.author, e.type, e.body
+    FROM task, unnest(@seqs::bigint[], @authors::text[], @types::text[], @bodies::text[]) AS e(seq, author, type, body)
   )
   SELECT head, now FROM task`;
 
@@ -94,32 +92,15 @@ export const FREE_DEAD = `
   )
   SELECT name FROM dead`;
 
-interface InboxKey extends Scope {
-  readonly agent: string;
-  /** The context that the sender named; empty for none. */
-  readonly context: string;
-  readonly messageId: string;
-}
-
-export function inboxKey({ tenant, owner, agent, context, messageId }: InboxKey): Buffer {
-  return createHash('sha256')
-    .update(JSON.stringify([tenant, owner, agent, context, messageId]))
-    .digest();
-}
-
-export function keyOfSent({ scope, agent, givenContextId = '', message }: SentMessage): Buffer {
-  return inboxKey({ ...scope, agent, context: givenContextId, messageId: message.id });
-}
-
 /** Makes the inbox. It forgets the ids of messages without a context after `knownMs` of the database's clock. */
 export const inboxOf = (knownMs: number): Inbox => ({
   find(sent) {
-    const sql = `SELECT request_hash, task, seq FROM inbox
+    const sql = `SELECT task, seq FROM inbox
       WHERE key = ? AND (CAST(? AS INTEGER) = 1 OR at > lango_now() - CAST(? AS BIGINT))`;
     return first(sql, keyOfSent(sent), (sent.givenContextId ?? '') === '' ? 0 : 1, knownMs);
   },
   add(sent, { id, head }, { now }) {
-    const sql = 'INSERT INTO inbox (key, request_hash, task, seq, at) VALUES (?, ?, ?, ?, ?)';
-    return run(sql, keyOfSent(sent), sent.requestHash, id, head, now);
+    const sql = 'INSERT INTO inbox (key, task, seq, at) VALUES (?, ?, ?, ?)';
+    return run(sql, keyOfSent(sent), id, head, now);
   },
 });

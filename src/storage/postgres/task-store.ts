@@ -15,7 +15,8 @@ import { taskOfNew } from '../../stores/tasks.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
 import { withContents } from '../references.js';
-import { toTaskEvent, toTaskRecord, type EncodedEvent, type EventRow, type TaskRow } from '../rows.js';
+import { packed, storedEvents, type EventRow } from '../event-rows.js';
+import { toTaskEvent, toTaskRecord, type EncodedEvent, type StoredEvent, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
 import { all, first, lockOf, type Query } from '../../core/sql.js';
 import type { EncodedBatch, EncodedStart, Inbox, TaskContext } from '../task-changes.js';
@@ -28,6 +29,7 @@ import {
   earlierOutcome,
   fenced,
   headsOf,
+  keyOfSent,
   newTaskColumns,
   releaseTasks,
   setDamagedAside,
@@ -38,7 +40,7 @@ import { taskSql, type TaskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
 import type { AppendListeners } from '../append-listeners.js';
 import type { Liveness } from './liveness.js';
-import { ACCEPT, APPEND, inboxOf, keyOfSent, RENEW } from './task-statements.js';
+import { ACCEPT, APPEND, inboxOf, RENEW } from './task-statements.js';
 
 interface Parts {
   readonly pushes: PushWrites;
@@ -101,7 +103,7 @@ export class PostgresTaskStore implements TaskStore {
     const key = keyOfSent(entry).toString('hex');
     const [row] = (await this.#database.one(statement, key)).rows as readonly AcceptedRow[];
     if (!row) return (await this.findEarlier(entry))!;
-    this.#announce(entry.id, eventRows([message, ...firstEvents.events], 0, row.created_at));
+    this.#announce(entry.id, storedEvents([message, ...firstEvents.events], 0, row.created_at));
     return accepted(entry, row, start !== undefined);
   }
 
@@ -117,7 +119,7 @@ export class PostgresTaskStore implements TaskStore {
     const statement = { sql: APPEND, values: [appendValues(fence, batch)] };
     const [row] = (await this.#database.one(statement, fence.taskId)).rows as readonly AppendedRow[];
     if (!row) throw fenced();
-    this.#announce(fence.taskId, eventRows(batch.events, row.head - events.length, row.now));
+    this.#announce(fence.taskId, storedEvents(batch.events, row.head - events.length, row.now));
     return row.head;
   }
 
@@ -203,7 +205,8 @@ export class PostgresTaskStore implements TaskStore {
 
   *#select(taskId: string, after: number, limit: number): Query<readonly TaskEvent[]> {
     const rows = yield* all<EventRow>(this.#sql.events, taskId, after, after + limit);
-    return yield* withContents(this.#sql, taskId, assertUnbroken(taskId, after, rows));
+    const events = assertUnbroken(taskId, after, rows).slice(0, limit);
+    return yield* withContents(this.#sql, taskId, events);
   }
 
   /** Accepts a task that needs room among others of its owner. */
@@ -214,7 +217,7 @@ export class PostgresTaskStore implements TaskStore {
     if (earlier) return earlier;
     const row = yield* first<AcceptedRow>(ACCEPT, this.#newRow(entry, start));
     if (!row) return (yield* earlierOutcome(context, entry))!;
-    context.touch(entry.id, eventRows([start.message, ...start.firstEvents.events], 0, row.created_at));
+    context.touch(entry.id, storedEvents([start.message, ...start.firstEvents.events], 0, row.created_at));
     if (push) yield* context.pushes.put({ scope, taskId }, push, { cursor: 1, now: context.now });
     return accepted(entry, row, !waits);
   }
@@ -230,7 +233,6 @@ export class PostgresTaskStore implements TaskStore {
       inbox: keyOfSent(entry),
       context_known: context === '' ? 0 : 1,
       known_ms: this.#messageIdMs,
-      hash: entry.requestHash,
       leased: worker === undefined ? 0 : 1,
       ended: state !== undefined && isTerminal(state) ? 1 : 0,
     };
@@ -239,7 +241,7 @@ export class PostgresTaskStore implements TaskStore {
   /** Runs a write, and announces its events after the commit. */
   async #write<Result>(lock: string, work: (context: TaskContext) => Query<Result>): Promise<Result> {
     const { pushes } = this.#parts;
-    let touched: [taskId: string, events: readonly EventRow[]][] = [];
+    let touched: [taskId: string, events: readonly StoredEvent[]][] = [];
     const result = await this.#database.write(lock, (now) => {
       touched = [];
       const touch: TaskContext['touch'] = (...one) => void touched.push(one);
@@ -249,7 +251,7 @@ export class PostgresTaskStore implements TaskStore {
     return result;
   }
 
-  #announce(taskId: string, events: readonly EventRow[]): void {
+  #announce(taskId: string, events: readonly StoredEvent[]): void {
     const head = events.at(-1)?.seq;
     if (head === undefined) return;
     this.#parts.recent.add(taskId, events);
@@ -283,24 +285,19 @@ function* endDamaged(context: TaskContext, fence: Fence, batch: EncodedBatch): Q
   if (damaged === undefined) return undefined;
   const row = yield* first<AppendedRow>(APPEND, appendValues(fence, batch));
   if (!row) throw fenced();
-  context.touch(fence.taskId, eventRows(batch.events, row.head - batch.events.length, row.now));
+  context.touch(fence.taskId, storedEvents(batch.events, row.head - batch.events.length, row.now));
   return damaged;
 }
 
-/** Converts events to one list per column. */
+/** Converts events to rows, as one list per column. */
 function listsOf(events: readonly EncodedEvent[]) {
+  const rows = packed(events, 0);
   return {
-    authors: events.map(({ author }) => author),
-    types: events.map(({ type }) => type),
-    bodies: events.map(({ body }) => body),
+    seqs: rows.map(({ seq }) => seq),
+    authors: rows.map(({ author }) => author),
+    types: rows.map(({ type }) => type),
+    bodies: rows.map(({ body }) => body),
   };
-}
-
-/** Builds the rows that `ACCEPT` and `APPEND` wrote: these statements number the events themselves. */
-function eventRows(events: readonly EncodedEvent[], before: number, at: number): readonly EventRow[] {
-  return events.map(({ author, body, whole }, index) => ({
-    ...{ seq: before + index + 1, at, author, body, whole, checksum: null },
-  }));
 }
 
 function accepted(entry: NewTask, row: AcceptedRow, leased: boolean): AcceptOutcome {

@@ -6,6 +6,7 @@ import { isAtLeast } from '../../core/text.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
 import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
+import { inboxKey } from '../task-changes.js';
 import { CommitMark } from './commit-mark.js';
 import { DatabaseFiles, realFile } from './database-files.js';
 import { assertNotGone, assertWhole, countCommits, noteMark } from './damage.js';
@@ -137,6 +138,11 @@ function migrate(database: Database.Database, logger: Logger): void {
   const version = requireOwnVersion(database);
   if (version === VERSION) return;
   const steps = version === 0 ? [SCHEMA, ...MIGRATIONS] : MIGRATIONS.slice(version - FIRST_VERSION);
+  // The function of version 23.
+  database.function('inbox_key', { varargs: true }, (...names: unknown[]) => {
+    const [tenant, owner, agent, context, messageId] = names as [string, string, string, string, string];
+    return inboxKey({ tenant, owner, agent, context, messageId });
+  });
   const apply = database.transaction(() => {
     for (const sql of steps) database.exec(sql);
     database.pragma(`application_id = ${APPLICATION_ID}`);

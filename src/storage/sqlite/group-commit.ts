@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { errorText, isLangoError, type LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import type { EventRow } from '../rows.js';
+import type { StoredEvent } from '../rows.js';
 import type { Touch } from '../task-changes.js';
 import { AppendListeners } from '../append-listeners.js';
 import { Checkpoints } from './checkpoints.js';
@@ -14,7 +14,7 @@ import { isFaultOfDatabase, primaryCode, storageError } from './failure.js';
 export type Work<Result> = (touch: Touch) => Result;
 
 /** The committed events by task, in the order of the writes. */
-type Touched = Map<string, readonly EventRow[]>;
+type Touched = Map<string, readonly StoredEvent[]>;
 
 interface Pending {
   readonly work: Work<unknown>;
@@ -51,7 +51,7 @@ const PROBE = "UPDATE meta SET value = value WHERE key = 'commits'";
 export class GroupCommit {
   readonly #transact: (group: readonly Pending[], touched: Touched) => Committed;
   /** Called after each commit, once per task, with the events that the task got. */
-  readonly listeners: AppendListeners<readonly EventRow[]>;
+  readonly listeners: AppendListeners<readonly StoredEvent[]>;
   readonly #logger: Logger;
   readonly #checkpoints: Checkpoints;
   readonly #hooks: CommitHooks;
@@ -200,7 +200,7 @@ function attempt(pending: Pending, touch: Touch): () => void {
   }
 }
 
-function addTouched(touched: Touched, taskId: string, events: readonly EventRow[]): void {
+function addTouched(touched: Touched, taskId: string, events: readonly StoredEvent[]): void {
   const earlier = touched.get(taskId);
   touched.set(taskId, earlier ? [...earlier, ...events] : events);
 }

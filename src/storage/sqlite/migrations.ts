@@ -63,4 +63,18 @@ export const MIGRATIONS: readonly string[] = [
   `${CAPABILITY_VERSIONS} STRICT, WITHOUT ROWID;`,
   // 22: an event may name the events of another task that hold its content. Earlier versions would read it as empty.
   'SELECT 1;',
+  // 23: a row of events holds several. A hash is the key of a message; the stored message tells a repeat from a conflict.
+  `CREATE TABLE inbox_by_hash (
+    key BLOB PRIMARY KEY,
+    -- The key of the task.
+    task INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO inbox_by_hash
+    SELECT inbox_key(tenant, owner, agent, context, message_id) AS key,
+      coalesce((SELECT key FROM tasks WHERE id = task), (SELECT key FROM removed_tasks WHERE id = task), 0), seq, at
+    FROM inbox ORDER BY 1;
+  DROP TABLE inbox;
+  ALTER TABLE inbox_by_hash RENAME TO inbox;`,
 ];

@@ -13,6 +13,11 @@ const TABLES = `SELECT name FROM pragma_table_list WHERE type = 'table' AND sche
 
 type SqlValue = bigint | string | Buffer | null;
 
+/** The columns that PostgreSQL has in another form. */
+const CONVERTED: Readonly<Record<string, string>> = {
+  'inbox.task': `coalesce((SELECT id FROM tasks WHERE key = task), (SELECT id FROM removed_tasks WHERE key = task), '')`,
+};
+
 interface MoveSourceOptions extends ConnectionOptions {
   readonly tables: readonly CapabilityTables[];
 }
@@ -64,7 +69,7 @@ interface Column {
 function readTable(database: Database.Database, name: string, move: TableMove | undefined): MovedTable {
   const all = database.pragma(`table_info(${name})`) as readonly Column[];
   const columns = all.map((column) => column.name).filter((column) => !move?.filled?.includes(column));
-  const listed = columns.map((column) => `"${column}"`).join(', ');
+  const listed = columns.map((column) => CONVERTED[`${name}.${column}`] ?? `"${column}"`).join(', ');
   // Numbers are read as big integers, so that none loses a digit.
   const each = database.prepare<[], SqlValue[]>(`SELECT ${listed} FROM ${name}`).raw().safeIntegers();
   const keys = all.filter(({ pk }) => pk > 0);

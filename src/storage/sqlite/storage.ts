@@ -3,8 +3,7 @@ import { SqliteDatabase, type DatabaseOptions } from './database.js';
 import { storageError } from './failure.js';
 import { purgePushes, releaseAllPushes, SqlPushStore } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
-import { SqlRetentionStore, type RemovedTask } from '../retention.js';
-import { run } from '../../core/sql.js';
+import { SqlRetentionStore } from '../retention.js';
 import { SqliteTaskStore } from './task-store.js';
 import { TaskCounts } from '../task-list.js';
 import { SqlSpendingStore } from '../spending-store.js';
@@ -35,7 +34,7 @@ export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: Stora
       problem: () => database.problem,
       database,
       tasks: new SqliteTaskStore(database, { pushes, recent, counts, eventBytes, messageIdMs }),
-      retention: new SqlRetentionStore(database, { recent, counts, forgetMessage }),
+      retention: new SqlRetentionStore(database, { recent, counts, taskOf: ({ key }) => key }),
       pushes,
       spending: new SqlSpendingStore(database),
       traces: new SqlTraceStore(database),
@@ -45,11 +44,4 @@ export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: Stora
     database.close();
     throw storageError(error);
   }
-}
-
-const FORGET_MESSAGE = `DELETE FROM inbox
-  WHERE tenant = ? AND owner = ? AND agent = ? AND context IN ('', ?) AND message_id = ? AND task = ?`;
-
-function forgetMessage({ tenant, owner, agent, context, id }: RemovedTask, messageId: string) {
-  return run(FORGET_MESSAGE, tenant, owner, agent, context, messageId, id);
 }

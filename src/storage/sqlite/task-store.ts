@@ -13,7 +13,8 @@ import type {
 import { all, column, first, run, type Query } from '../../core/sql.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import { withContents } from '../references.js';
-import { damagedTask, toTaskEvent, toTaskRecord, type EventRow, type TaskRow } from '../rows.js';
+import type { EventRow } from '../event-rows.js';
+import { damagedTask, toTaskEvent, toTaskRecord, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
@@ -33,7 +34,7 @@ import {
 } from '../task-changes.js';
 import { taskSql, type TaskSql } from '../task-sql.js';
 import { acceptTask, appendEvents, inboxOf, renewLeases } from './task-writes.js';
-import { NOTE_CRASH, RELEASE_ALL, TAKE_CRASH } from './task-writes.js';
+import { LAST_KEY, NOTE_CRASH, RELEASE_ALL, TAKE_CRASH } from './task-writes.js';
 
 /** Parts that are shared with other stores of the same database. */
 interface SharedParts {
@@ -58,6 +59,8 @@ export class SqliteTaskStore implements TaskStore {
   readonly #sql: TaskSql;
   readonly #inbox: Inbox;
   readonly #served = new Map<number, Scope>();
+  /** The key of the newest task. No other process adds tasks. */
+  #lastKey: number;
 
   constructor(database: SqliteDatabase, parts: SharedParts) {
     this.#database = database;
@@ -66,6 +69,7 @@ export class SqliteTaskStore implements TaskStore {
     this.#inbox = inboxOf(database.clock, parts.messageIdMs ?? DAY_MS);
     database.run(run(RELEASE_ALL));
     [this.lastCrash] = database.run(column<string>(TAKE_CRASH));
+    [this.#lastKey = 0] = database.run(column<number>(LAST_KEY));
     database.onTouch((taskId, events) => parts.recent.add(taskId, events));
   }
 
@@ -78,8 +82,9 @@ export class SqliteTaskStore implements TaskStore {
     const message = encodeMessage(entry, this.#parts.eventBytes);
     const firstEvents = encodeBatch(start?.firstEvents ?? [], this.#parts.eventBytes);
     assertKeys({ contextId: entry.contextId });
+    const key = (this.#lastKey += 1);
     return this.#write((context) =>
-      acceptTask(context, entry, { message, firstEvents, worker: start?.worker }),
+      acceptTask(context, entry, { message, firstEvents, worker: start?.worker, key }),
     );
   }
 
@@ -165,12 +170,12 @@ export class SqliteTaskStore implements TaskStore {
   #select(taskId: string, after: number, limit: number): readonly TaskEvent[] {
     const database = this.#database;
     const found = database.run(all<EventRow>(this.#sql.events, taskId, after, after + limit));
-    const rows = assertUnbroken(taskId, after, found);
-    const next = after + rows.length + 1;
+    const events = assertUnbroken(taskId, after, found);
+    const next = after + events.length + 1;
     // Checks the head as well: a damaged page can hide the last entries, which leaves no gap.
-    const [task] = rows.length < limit ? database.run(headsOf(this.#sql, [taskId])) : [];
+    const [task] = events.length < limit ? database.run(headsOf(this.#sql, [taskId])) : [];
     if (task && next <= task.head) throw damagedTask(`Entry ${next} of task ${taskId} is missing.`);
-    return database.run(withContents(this.#sql, taskId, rows));
+    return database.run(withContents(this.#sql, taskId, events.slice(0, limit)));
   }
 
   #write<Result>(work: (context: TaskContext) => Query<Result>): Promise<Result> {

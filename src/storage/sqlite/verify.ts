@@ -1,6 +1,8 @@
 import Database from 'better-sqlite3';
-import { assertUnchanged, toTaskRecord, type EventRow, type TaskRow } from '../rows.js';
+import { assertUnchanged, eventsIn, type EventRow } from '../event-rows.js';
+import { toTaskRecord, type TaskRow } from '../rows.js';
 import { errorText } from '../../core/errors.js';
+import type { EventBody } from '../../core/task.js';
 import { readMark } from './commit-mark.js';
 import { requireOwnVersion } from './connection.js';
 import { lostMark, missingCommits } from './damage.js';
@@ -17,16 +19,15 @@ export interface Verdict {
 
 const MAX_PROBLEMS = 20;
 
+/** The number of events of a row of `events`: one in each line. */
+const LINES = "length(body) - length(replace(body, char(10), '')) + 1";
 /** Tasks whose record and events do not agree, and events without a task. */
 const TORN = `SELECT coalesce(t.id, 'without a record') AS id, coalesce(t.head, 0) AS head, coalesce(e.count, 0) AS count
-  FROM tasks t FULL JOIN (SELECT task, count(*) AS count, max(seq) AS last FROM events WHERE seq > 0 GROUP BY task) e ON e.task = t.key
+  FROM tasks t FULL JOIN (SELECT task, sum(${LINES}) AS count, max(seq) AS last FROM events WHERE seq > 0 GROUP BY task) e ON e.task = t.key
   WHERE (t.head IS NOT e.last OR e.count IS NOT e.last) AND coalesce(e.task, 0) NOT IN (SELECT key FROM removed_tasks)`;
 const EVENTS =
   'SELECT t.id AS task, e.seq, e.at, e.author, e.body, e.checksum FROM events e JOIN tasks t ON t.key = e.task WHERE e.seq > 0';
-/** Tasks whose entries repeat those of a task that is gone. */
-const LOST = `SELECT DISTINCT t.id AS id, e.body ->> '$.from[0]' AS origin FROM events e JOIN tasks t ON t.key = e.task
-  WHERE e.seq > 0 AND e.type IN ('text-delta', 'activity', 'artifact') AND json_valid(e.body)
-    AND e.body ->> '$.from[0]' NOT IN (SELECT id FROM tasks)`;
+const REFERENCE = '"from":["';
 
 /**
  * Verifies a whole database, also one that a server uses, and changes nothing. Compares it with its mark, unless it is a
@@ -41,13 +42,16 @@ export function verifyDatabase(file: string, isCopy = false): Verdict {
       database.exec('BEGIN');
       requireOwnVersion(database);
       const missing = missingCommits(database, mark);
-      const count = (table: string) =>
-        Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
+      const numberOf = (sql: string) => Number(database.prepare(`SELECT ${sql}`).pluck().get());
       const problems = [...problemsIn(database)].slice(0, MAX_PROBLEMS);
       const lost = isCopy ? undefined : lostMark(database, mark);
       if (lost !== undefined) problems.unshift(lost);
       if (missing > 0) problems.unshift(`The last ${missing} acknowledged commits are missing.`);
-      return { tasks: count('tasks'), events: count('events'), problems };
+      return {
+        tasks: numberOf('count(*) FROM tasks'),
+        events: numberOf(`sum(${LINES}) FROM events`),
+        problems,
+      };
     } finally {
       database.close();
     }
@@ -63,11 +67,28 @@ function* problemsIn(database: Database.Database): Generator<string> {
     yield `Task ${id} has ${count} of ${head} entries.`;
   for (const row of database.prepare<[], TaskRow>('SELECT * FROM tasks').iterate())
     yield* thrownBy(() => toTaskRecord(row));
-  for (const row of database.prepare<[], EventRow & { readonly task: string }>(EVENTS).iterate()) {
-    yield* thrownBy(() => assertUnchanged(row.task, row));
+  const lost = new Set<string>();
+  const isKept = database.prepare<[string], number>('SELECT 1 FROM tasks WHERE id = ?').pluck();
+  for (const row of database.prepare<[], TaskEventRow>(EVENTS).iterate()) {
+    yield* thrownBy(() => {
+      assertUnchanged(row.task, row);
+      for (const origin of originsIn(row))
+        if (isKept.get(origin) === undefined)
+          lost.add(`Task ${row.task} repeats entries of task ${origin}, which is gone.`);
+    });
   }
-  for (const { id, origin } of database.prepare<[], { id: string; origin: string }>(LOST).iterate())
-    yield `Task ${id} repeats entries of task ${origin}, which is gone.`;
+  yield* lost;
+}
+
+type TaskEventRow = EventRow & { readonly task: string };
+
+/** Returns the ids of the tasks whose entries the events of a row repeat. */
+function originsIn(row: EventRow): readonly string[] {
+  const repeating = eventsIn(row).filter(({ body }) => body.includes(REFERENCE));
+  return repeating.flatMap(({ body }) => {
+    const parsed = JSON.parse(body) as EventBody;
+    return 'from' in parsed && parsed.from ? parsed.from[0] : [];
+  });
 }
 
 interface TornRow {

@@ -46,19 +46,20 @@ it('backUp copies a database in use, and restore brings it back', async () => {
 it('verifyDatabase finds damage anywhere in a database, and no damaged one is copied or restored', async () => {
   const storage = open();
   const first = await acceptOne(storage.tasks, { lease: 'w' });
-  await storage.tasks.append(fenceOf(first), [turnEnd('a'), turnEnd('b'), turnEnd('c')]);
+  await storage.tasks.append(fenceOf(first), [turnEnd('a')]);
+  await storage.tasks.append(fenceOf(first), [turnEnd('b'), turnEnd('c')]);
   await storage.close();
   expect(verifyDatabase(file)).toEqual({ tasks: 1, events: 4, problems: [] });
   const database = new Database(file);
   database.exec(
-    "UPDATE events SET body = replace(body, 'b', 'x') WHERE seq = 3; DELETE FROM events WHERE seq = 2",
+    "UPDATE events SET body = replace(body, 'b', 'x') WHERE seq = 4; DELETE FROM events WHERE seq = 2",
   );
-  database.exec("UPDATE meta SET value = 1 WHERE key = 'commits'");
+  database.exec("UPDATE meta SET value = 2 WHERE key = 'commits'");
   database.close();
   expect(verifyDatabase(file).problems).toEqual([
     'The last 1 acknowledged commits are missing.',
     `Task ${first.id} has 3 of 4 entries.`,
-    `Entry 3 of task ${first.id} is damaged.`,
+    `Entries 3 to 4 of task ${first.id} are damaged.`,
   ]);
   await expect(backUp(file, copy)).rejects.toMatchObject({ code: 'storage' });
   expect(existsSync(copy)).toBe(false);

@@ -69,9 +69,8 @@ describe('a reopened database', () => {
     const { id } = taskOf(await open().tasks.accept(entry));
     await opened.pop()!.close();
     const earlier = new Database(file);
-    earlier.exec(`CREATE TABLE was (tenant, owner, agent, message_id, request_hash, task, seq);
-      INSERT INTO was SELECT tenant, owner, agent, message_id, request_hash, task, seq FROM inbox;
-      DROP TABLE inbox; ALTER TABLE was RENAME TO inbox; ALTER TABLE removed_tasks DROP COLUMN id;
+    earlier.exec(`DROP TABLE inbox; CREATE TABLE inbox (tenant, owner, agent, message_id, request_hash, task, seq);
+      INSERT INTO inbox VALUES ('', 'alice', '${AGENT}', '${entry.message.id}', 'hash', '${id}', 1); ALTER TABLE removed_tasks DROP COLUMN id;
       ALTER TABLE removed_tasks DROP COLUMN context;
       DROP INDEX tasks_untraced; ALTER TABLE tasks DROP COLUMN traced; DROP TABLE model_spending; DROP TABLE background_usage;
       DROP TABLE capabilities;

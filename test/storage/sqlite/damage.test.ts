@@ -175,13 +175,16 @@ describe('a damaged byte', () => {
   it.each(['order', 'truth'])('is never served in an event (%s)', async (word) => {
     const task = await ended();
     change(`UPDATE events SET body = replace(body, '${word}', 'other')`);
-    await expect(readAll(open().tasks, task)).rejects.toMatchObject(saying(/Entry \d of task .* is damaged/));
+    await expect(readAll(open().tasks, task)).rejects.toMatchObject(
+      saying(/Entr(y 1|ies 2 to 3) of task .* (is|are) damaged/),
+    );
   });
 
   it('is never served in the author of an event', async () => {
     const task = await ended();
-    change("UPDATE events SET author = 'somebody' WHERE seq = 2");
-    await expect(readAll(open().tasks, task)).rejects.toMatchObject(saying(/Entry 2 .* is damaged/));
+    change("UPDATE events SET author = 'somebody' WHERE seq = 3");
+    const damaged = saying(/Entries 2 to 3 of task .* are damaged/);
+    await expect(readAll(open().tasks, task)).rejects.toMatchObject(damaged);
   });
 
   it('is never served in the message of a state', async () => {

@@ -1,18 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import type { EventRow } from '../../../src/storage/rows.js';
+import type { StoredEvent } from '../../../src/storage/rows.js';
 import { RecentEvents } from '../../../src/storage/recent-events.js';
 
-function rows(from: number, to: number, body = '{}'): EventRow[] {
+function rows(from: number, to: number, body = '{}'): StoredEvent[] {
   return Array.from({ length: to - from + 1 }, (_, at) => ({
     seq: from + at,
     at: 0,
     author: null,
-    checksum: null,
     body,
   }));
 }
 
-function seqs(events: readonly EventRow[] | undefined): readonly number[] | undefined {
+function seqs(events: readonly StoredEvent[] | undefined): readonly number[] | undefined {
   return events?.map(({ seq }) => seq);
 }
 

@@ -1,0 +1,112 @@
+import { crc32 } from 'node:zlib';
+import type { EventType } from '../core/task.js';
+import { damagedTask, type EncodedEvent, type StoredEvent } from './rows.js';
+
+/** A row of `events`: some events of one append. Earlier versions wrote a row for each event, in the same form. */
+export interface EventRow {
+  /** The number of the last event of the row. */
+  readonly seq: number;
+  readonly at: number;
+  /** The author of the last event. */
+  readonly author: string | null;
+  /** A line for each event: its `EventBody` as JSON, or `[author, body]` when its author differs from that of the row. */
+  readonly body: string;
+  /** See `checksumOf`. Null in rows that were written before there were checksums. */
+  readonly checksum: number | null;
+}
+
+/** The event types that later tasks of the same session read as the conversation. */
+const SESSION_TYPES: readonly EventType[] = [
+  'message',
+  'turn-end',
+  'tool-result',
+  'delegation-end',
+  'run-end',
+];
+export const SESSION_LIST = SESSION_TYPES.map((type) => `'${type}'`).join(', ');
+
+/** The most events of a row. Readers of some events read this many more, because the rows have the numbers of their last ones. */
+export const MAX_ROW_EVENTS = 32;
+/** A row that has this many characters gets no more events, so that damage to a row loses little. */
+const FULL_ROW_CHARACTERS = 16 * 1024;
+
+/** The columns of a row that its events decide. */
+export interface PackedRow extends Pick<EventRow, 'seq' | 'author' | 'body'> {
+  /** The first of `SESSION_TYPES` that the row has; without one the type of its last event. */
+  readonly type: EventType;
+}
+
+/** Puts the events of one append into rows. The first event has the number after `before`. */
+export function packed(events: readonly EncodedEvent[], before: number): readonly PackedRow[] {
+  const rows: PackedRow[] = [];
+  for (let from = 0; from < events.length;) {
+    let to = from + 1;
+    for (let size = 0; to < events.length && to - from < MAX_ROW_EVENTS; to += 1) {
+      size += events[to - 1]!.body.length;
+      if (size + events[to]!.body.length > FULL_ROW_CHARACTERS) break;
+    }
+    rows.push(packedRow(events.slice(from, to), before + to));
+    from = to;
+  }
+  return rows;
+}
+
+function packedRow(events: readonly EncodedEvent[], seq: number): PackedRow {
+  const { author, type } = events.at(-1)!;
+  const lines = events.map((event) =>
+    event.author === author ? event.body : `[${JSON.stringify(event.author)},${event.body}]`,
+  );
+  const types = events.map((event) => event.type);
+  return {
+    seq,
+    author,
+    body: lines.join('\n'),
+    type: SESSION_TYPES.find((one) => types.includes(one)) ?? type,
+  };
+}
+
+/** The events that rows of `packed` hold, as they are read back. */
+export function storedEvents(
+  events: readonly EncodedEvent[],
+  before: number,
+  at: number,
+): readonly StoredEvent[] {
+  return events.map(({ author, body, whole }, index) => ({
+    ...{ seq: before + index + 1, at, author, body, whole },
+  }));
+}
+
+const AUTHOR = /^\[(null|"(?:[^"\\]|\\.)*"),/;
+
+/** The events of a row, in order. */
+export function eventsIn({ seq, at, author, body }: Omit<EventRow, 'checksum'>): readonly StoredEvent[] {
+  if (!body.includes('\n') && body.startsWith('{')) return [{ seq, at, author, body }];
+  const lines = body.split('\n');
+  return lines.map((line, index) => {
+    const place = { seq: seq - lines.length + index + 1, at };
+    const [prefix, own] = AUTHOR.exec(line) ?? [];
+    if (prefix === undefined) return { ...place, author, body: line };
+    return { ...place, author: JSON.parse(own!) as string | null, body: line.slice(prefix.length, -1) };
+  });
+}
+
+/** Computes the CRC-32 of the content of a row. */
+export function checksumOf({ seq, at, author, body }: Omit<EventRow, 'checksum'>): number {
+  return crc32(`${seq} ${at} ${author ?? ''}${body}`);
+}
+
+/** Throws `LangoError` `storage` for a row that differs from what was written. */
+export function assertUnchanged(taskId: string, row: EventRow): void {
+  if (row.checksum === null || row.checksum === checksumOf(row)) return;
+  const first = eventsIn(row)[0]!.seq;
+  const which =
+    first === row.seq
+      ? `Entry ${row.seq} of task ${taskId} is`
+      : `Entries ${first} to ${row.seq} of task ${taskId} are`;
+  throw damagedTask(`${which} damaged.`);
+}
+
+/** Whether later tasks of the session read the event as the conversation. */
+export function isOfSession(type: EventType): boolean {
+  return SESSION_TYPES.includes(type);
+}
