@@ -16,7 +16,7 @@ interface OrchestratorRules {
 
 /** Builds the orchestrator's whole instruction. It names the agents of `peers` and no others (requirement O1). */
 export function buildOrchestratorInstruction(
-  peers: readonly Pick<Peer, 'name' | 'description' | 'skills'>[],
+  peers: readonly Described[],
   { delegationRounds, roster }: OrchestratorRules,
 ): string {
   return `You are the orchestrator. You understand what the user wants, have the right agents do it, and answer.
@@ -49,17 +49,22 @@ Do not ask that agent again. Choose another that fits, and ask it once. When non
 }
 
 /** Describes to a planning agent the other agents, which can carry out steps. */
-export function othersBlock(peers: readonly Pick<Peer, 'name' | 'description'>[], self: string) {
+export function othersBlock(peers: readonly Pick<Peer, 'name' | 'use' | 'description'>[], self: string) {
   const lines = peers
     .filter(({ name }) => name !== self)
-    .map(({ name, description }) => `- ${name}: ${asData(description, LONGEST_DESCRIPTION)}`);
+    .map(({ name, use, description }) => `- ${name}: ${asData(use ?? description, LONGEST_DESCRIPTION)}`);
   if (lines.length === 0) return [];
   const meaning = 'The agents that can carry out steps, as data from their cards.';
   return [labeledBlock('agents', meaning, lines.join('\n'))];
 }
 
-function entry({ name, description, skills }: Pick<Peer, 'name' | 'description' | 'skills'>, roster: Roster) {
-  const use = roster.find((spec) => spec.name === name)?.description;
+type Described = Pick<Peer, 'name' | 'use' | 'description' | 'skills'>;
+
+function entry({ name, use: given, description, skills }: Described, roster: Roster) {
+  const use =
+    given === undefined
+      ? roster.find((spec) => spec.name === name)?.description
+      : asData(given, LONGEST_DESCRIPTION);
   const own = asData(use === undefined ? description : description.replace(use, ''), LONGEST_DESCRIPTION);
   const capabilities = asData(skills.map(({ name }) => inSentence(name)).join(', '), LONGEST_CAPABILITIES);
   const parts = [

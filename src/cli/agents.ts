@@ -40,6 +40,7 @@ export async function agents(call: Call<ConnectionFlags>): Promise<Report> {
 
 interface AddFlags extends ConnectionFlags {
   readonly name?: string;
+  readonly description?: string;
   readonly agentToken?: string;
   readonly agentAuth?: string;
   readonly allowPrivate?: boolean;
@@ -50,12 +51,21 @@ interface AddFlags extends ConnectionFlags {
 
 /** `lango agents add`: the running server keeps the agent and asks for its card. */
 export async function addAgent(address: string, call: Call<AddFlags>): Promise<Report> {
-  const { name = nameIn(address), agentToken, agentAuth, allowPrivate, relocate, owners, hash } = call.flags;
+  const {
+    name = nameIn(address),
+    description,
+    agentToken,
+    agentAuth,
+    allowPrivate,
+    relocate,
+    owners,
+    hash,
+  } = call.flags;
   const token = agentToken === undefined ? undefined : (await readText(agentToken)).trim();
   const auth = agentAuth === undefined ? undefined : await readAuth(agentAuth);
   const verify = hash === undefined ? undefined : { hash };
   const connection = await connect(call);
-  const added = { name, url: address, token, auth, allowPrivate, relocate, owners, verify };
+  const added = { name, description, url: address, token, auth, allowPrivate, relocate, owners, verify };
   const { agent } = await ask(connection, connection.owner.addAgent(added));
   const isUsed = USED_STATES.includes(agent.state);
   return {

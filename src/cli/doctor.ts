@@ -145,9 +145,13 @@ async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<S
 }
 
 /** The warnings of the running server that the trial does not have, such as a vault that cannot be opened. */
-function warningsThere({ families, findings }: NodeStatus, tried: readonly CheckResult[]) {
+function warningsThere({ families, findings, peers }: NodeStatus, tried: readonly CheckResult[]) {
   const known = tried.filter(({ status }) => status === 'warn').map(({ check }) => check);
-  return [...families.map(describeFamily), ...findings.map(describeFinding)]
+  // The trial calls no agent, so it does not see which ones refuse calls.
+  const refusing = peers
+    .filter(({ kind, state }) => kind === 'remote' && (state === 'degraded' || state === 'open'))
+    .map(({ name, state, reason = '', hint }) => warn(`agent ${name}`, `${state}: ${reason}`, hint));
+  return [...families.map(describeFamily), ...findings.map(describeFinding), ...refusing]
     .filter(({ status, check }) => status === 'warn' && !known.includes(check))
     .map((finding) => ({ ...finding, text: `in the running server ${finding.text}` }));
 }

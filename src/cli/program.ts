@@ -112,6 +112,7 @@ function addAgentCommands(agents: Command, act: Act): void {
   withServer(withJson(agents.command('add <address>')))
     .description('add a remote agent to the running server, also for later starts')
     .option('--name <name>', 'its name on this server; default: the end of the address')
+    .option('--description <text>', 'what it is for; the orchestrator reads it before its card')
     .option('--agent-token <file>', 'a file with the bearer token to send to it; - reads standard input')
     .option('--agent-auth <file>', 'a file with the fields of auth as JSON; - reads standard input')
     .option('--allow-private', 'allow a private or loopback address')

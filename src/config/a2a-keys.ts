@@ -106,6 +106,10 @@ const peerAuth = z
 
 const remoteAgent = z.strictObject({
   name: subAgentName().describe('Its name on this server, for delegations.'),
+  description: optional(
+    text(),
+    'What it is for, which the orchestrator reads before what its card says: it tells two agents with similar cards apart. Default: only its card says it.',
+  ),
   url: httpUrl().describe('The address of its agent card, or of the agent itself.'),
   token: secret('The bearer token to send to it: the short form of `auth.bearer`.'),
   auth: peerAuth.optional(),

@@ -19,6 +19,7 @@ export interface AgentProfile {
   readonly name: string;
   /** One or two sentences for people and for an orchestrator, without names of tools. */
   readonly description: string;
+  readonly use?: string | undefined; // What the configuration says that it is for.
   readonly skills: readonly Skill[];
   /** The skills that only authenticated callers see, such as each tool by name. Called for each request. */
   readonly extendedSkills?: () => readonly Skill[];

@@ -175,6 +175,7 @@ export const SERVER_OPERATIONS = {
     path: '/lango/agents',
     input: z.strictObject({
       name: z.string(),
+      description: z.string().optional(),
       url: z.string(),
       token: z.string().optional(),
       auth: z.record(z.string(), z.unknown()).optional(),

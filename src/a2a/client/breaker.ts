@@ -10,6 +10,8 @@ const PROBE_MS = 1_000;
 
 export interface BreakerOptions {
   readonly onChange: () => void;
+  /** Called when the peer begins to refuse the credential of requests, with its reason, and when it accepts one again. */
+  readonly onRefusal: (reason: string | undefined) => void;
   /** Reads the card of the peer, and notes the outcome. Never rejects. */
   readonly probe: () => Promise<unknown>;
   /** How long work waits for the peer. */
@@ -27,6 +29,7 @@ export class Breaker {
   #restMs = FIRST_REST_MS;
   #openedAt: number | undefined;
   #reason: string | undefined;
+  #refusal: string | undefined;
 
   constructor(options: BreakerOptions) {
     this.#options = options;
@@ -36,9 +39,14 @@ export class Breaker {
     return this.#openedAt !== undefined;
   }
 
-  /** Why the last call failed; undefined after a response. */
+  /** Why the last call failed, or was refused; undefined after any other response. */
   get reason(): string | undefined {
-    return this.#reason;
+    return this.#reason ?? this.#refusal;
+  }
+
+  /** Whether the peer refuses the credential of requests. */
+  get isRefused(): boolean {
+    return this.#refusal !== undefined;
   }
 
   /** Waits a limited time until the peer gets work again, and resolves with whether it does. Ends when `signal` aborts. */
@@ -59,6 +67,22 @@ export class Breaker {
     this.#restMs = FIRST_REST_MS;
     this.#reason = undefined;
     this.#set(undefined);
+  }
+
+  /** Call it when the peer refused the credential of a request. It gets further work: the next credential may be right. */
+  refused(reason: string): void {
+    this.responded();
+    const isNew = this.#refusal === undefined;
+    this.#refusal = reason;
+    if (isNew) this.#options.onRefusal(reason);
+  }
+
+  /** Call it when the peer accepted a request. */
+  accepted(): void {
+    this.responded();
+    if (this.#refusal === undefined) return;
+    this.#refusal = undefined;
+    this.#options.onRefusal(undefined);
   }
 
   /** Call it when the peer could not be reached, or its connection broke. */

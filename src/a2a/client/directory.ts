@@ -6,7 +6,7 @@ import type { AgentState } from '../../core/node-status.js';
 import { pause, waitAtMost } from '../../core/time.js';
 import { Breaker } from './breaker.js';
 import type { CardSource, LoadOptions, LoadedAgent, RemoteSource, SkipReason } from './load.js';
-import { labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
+import { CREDENTIAL_HINT, labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
 
 interface DirectoryOptions extends LoadOptions {
   readonly logger: Logger;
@@ -64,6 +64,7 @@ export class RefreshingDirectory implements PeerDirectory {
       seen: { state: 'skipped', at: Date.now() },
       breaker: new Breaker({
         onChange: () => this.#noteBreaker(entry),
+        onRefusal: (reason) => this.#noteRefusal(entry, reason),
         probe: () => waitAtMost(POLL_MS, this.#load([entry]), { ref: false }),
         waitMs: this.#options.waitMs ?? WAIT_MS,
       }),
@@ -76,6 +77,14 @@ export class RefreshingDirectory implements PeerDirectory {
     const { isOpen, reason } = entry.breaker;
     if (isOpen) this.#options.logger.warn('agent gets no new work', { agent, reason });
     else this.#options.logger.info('agent gets new work again', { agent });
+    noteState(entry);
+  }
+
+  #noteRefusal(entry: SourceEntry, reason: string | undefined): void {
+    const agent = nameOf(entry);
+    const { logger } = this.#options;
+    if (reason === undefined) logger.info('agent accepts the credential again', { agent });
+    else logger.warn('agent refuses the credential', { agent, reason, hint: CREDENTIAL_HINT });
     noteState(entry);
   }
 
@@ -136,8 +145,9 @@ export class RefreshingDirectory implements PeerDirectory {
       state: seen.state,
       since: new Date(seen.at).toISOString(),
       ...(breaker.reason === undefined ? {} : { reason: breaker.reason }),
+      ...(breaker.isRefused ? { hint: CREDENTIAL_HINT } : {}),
       ...(problem === undefined ? {} : skipReason(problem)),
-      ...(agent ? { description: agent.peer.description } : {}),
+      ...(agent ? { description: agent.peer.use ?? agent.peer.description } : {}),
       skills: agent?.peer.skills ?? [],
     }));
   }

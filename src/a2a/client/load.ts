@@ -44,6 +44,8 @@ export interface RemoteSource {
   readonly kind: 'remote';
   /** The local name of the agent. Default: made from the name on its card. */
   readonly name?: string;
+  /** What people say that it is for. */
+  readonly description?: string | undefined;
   /** The address of the card, the agent, or its host. */
   readonly url: string;
   /** The bearer token, in place of `credential`. */
@@ -142,7 +144,8 @@ async function loadAgent(source: CardSource, options: LoadOptions): Promise<Load
       ? openLocal(source)
       : openRemote(source, { ...options, ...source.connect }));
     const link = new MovingLink(opened.link);
-    const profile = toProfile(card, source.name);
+    const use = source.kind === 'remote' ? source.description : undefined;
+    const profile = { ...toProfile(card, source.name), ...(use !== undefined && { use }) };
     const retry = { ...DEFAULT_RETRY, ...options.retry };
     const isRemote = source.kind === 'remote';
     // Agents of this server have the limits of their own tasks.
@@ -170,11 +173,14 @@ export function skipReason({ reason, hint }: { reason: string; hint?: string | u
   return { reason, ...(hint === undefined ? {} : { hint }) };
 }
 
+export const CREDENTIAL_HINT =
+  'Set token or auth in its entry of a2a.remoteAgents to a credential that it accepts.';
+
 function adviceFor({ code, hint }: LangoError): string {
   if (hint !== undefined) return hint;
   switch (code) {
     case 'unauthenticated':
-      return 'Set token or auth in its entry of a2a.remoteAgents to a credential that it accepts.';
+      return CREDENTIAL_HINT;
     case 'not-found':
       return 'Set url in its entry of a2a.remoteAgents to the address of the agent, of its card or of its host.';
     case 'unavailable':

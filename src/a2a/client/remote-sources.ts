@@ -14,6 +14,7 @@ import type { CredentialFor } from './wire-tasks.js';
 interface RemoteEntry extends PeerEntry {
   readonly agent: PeerEntry['agent'] & {
     readonly name: string;
+    readonly description?: string | undefined;
     readonly allowPrivate: boolean;
     readonly relocate: boolean;
     readonly verify?: CardRules | undefined;
@@ -57,7 +58,7 @@ interface RemoteParts extends ConnectParts, CallingParts, CredentialParts {
 export function remoteSources(list: readonly RemoteEntry[], parts: RemoteParts): readonly RemoteSource[] {
   const shared = connectRules(parts);
   return list.map(({ agent, values }): RemoteSource => {
-    const { name, url, allowPrivate, verify, relocate, auth } = agent;
+    const { name, description, url, allowPrivate, verify, relocate, auth } = agent;
     const addresses = verify?.jwks === undefined ? [url] : [url, verify.jwks];
     const rules = allowPrivate ? connectRules(parts, addresses) : shared;
     const shown =
@@ -65,7 +66,7 @@ export function remoteSources(list: readonly RemoteEntry[], parts: RemoteParts):
       withCertificate(parts.clientCertificate(auth.mtls), (trust) => connectRules(parts, addresses, trust));
     const isForwarded = agent.owners === 'forward';
     return {
-      ...{ kind: 'remote', name, url, settings: { agent, values } },
+      ...{ kind: 'remote', name, description, url, settings: { agent, values } },
       trust: verify && {
         hash: verify.hash,
         findKey: parts.openKeys(verify, rules.fetch, parts.logger.child({ agent: name })),

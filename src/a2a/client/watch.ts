@@ -140,7 +140,7 @@ class TaskWatch {
         if (update !== undefined) this.#request = undefined;
         const events = this.#reader.read(update);
         this.#failures = 0;
-        this.#watch.link.breaker?.responded();
+        this.#watch.link.breaker?.accepted();
         hasEvents ||= events.length > 0;
         if (events.length > 0) this.#idle?.renew();
         yield* events;
@@ -234,6 +234,7 @@ class TaskWatch {
     }
     this.#failures += 1;
     if (error.code === 'unavailable' || error.code === 'timeout') link.breaker?.failed(error.message);
+    else if (error.code === 'unauthenticated') link.breaker?.refused(error.message);
     else link.breaker?.responded();
     const isRefused = error.code === 'too-many' || error.code === 'unauthenticated';
     const isSafe = !this.#request || link.replays || isRefused || wasNeverSent(error);
