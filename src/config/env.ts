@@ -23,6 +23,10 @@ export const ENV_VARIABLES = {
     name: 'LANGO_DATABASE_URL',
     description: 'The PostgreSQL database, if the file has no `storage.url`.',
   },
+  databaseCa: {
+    name: 'LANGO_DATABASE_CA',
+    description: 'The file of the authorities of the PostgreSQL server, if the file has no `storage.caFile`.',
+  },
   httpsProxy: {
     name: 'HTTPS_PROXY',
     description: 'The proxy for https addresses, if the file has no `egress.proxy`. Also `https_proxy`.',

@@ -22,6 +22,10 @@ export const storage = group('The database of tasks, documents, secrets and all 
   url: secret(
     'A PostgreSQL database, as `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; see [Use PostgreSQL](../guides/use-postgres.md). Without it the embedded database is used. Default: `LANGO_DATABASE_URL`, if it is set.',
   ),
+  caFile: optional(
+    path(),
+    'With `storage.url`: the authorities that certify the server, PEM, like `sslrootcert` in the address. An address without `sslmode` then has `verify-full`. Default: `LANGO_DATABASE_CA`, if it is set; otherwise the authorities of Node.',
+  ),
   connections: count(
     10,
     'With `storage.url`: the most connections of this server, plus one for notifications.',

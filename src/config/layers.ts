@@ -93,11 +93,11 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
 }
 
 /**
- * The variables that decide where requests go: the addresses of vendors, and proxies. With a proxy in the file, all
+ * The variables that decide where requests go and whom they trust: addresses of vendors, proxies, authorities. With a proxy in the file, all
  * variables for proxies are ignored.
  */
 function addressesFrom(env: Env, origins: ReadonlyMap<string, Origin>): readonly Override[] {
-  const { httpsProxy, httpProxy, noProxy, anthropicBaseUrl, openaiBaseUrl } = ENV_VARIABLES;
+  const { httpsProxy, httpProxy, noProxy, anthropicBaseUrl, openaiBaseUrl, databaseCa } = ENV_VARIABLES;
   const from = ({ name: at }: { readonly name: string }, path: Path, value: unknown): Override => ({
     ...{ path, value, at },
     origin: 'env',
@@ -112,6 +112,7 @@ function addressesFrom(env: Env, origins: ReadonlyMap<string, Origin>): readonly
           from(httpProxy, ['egress', 'httpProxy'], env.httpProxy ?? 'direct'),
         ]
       : []),
+    from(databaseCa, ['storage', 'caFile'], env.databaseCa),
     from(noProxy, ['egress', 'noProxy'], env.noProxy?.split(/[\s,]+/).filter(Boolean)),
   ];
 }

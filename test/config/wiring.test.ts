@@ -87,6 +87,7 @@ const SETTINGS = [
     webSearch: { provider: 'brave', apiKey: key },
     console: { oidc: { clientId: 'console' } },
     metrics: { enabled: true },
+    storage: { caFile: jwksFile },
     telemetry: { otlp: { url: 'http://127.0.0.1:9/v1/traces' } },
     model: {
       ...{ provider: 'anthropic', apiKey: key, baseUrl: 'http://127.0.0.1:9' },

@@ -144,6 +144,7 @@ export class Kit {
     const { code, stderr } = await lango(['keys', 'rotate', '--home', secrets]);
     if (code !== 0) throw new Error(stderr);
     await writeFile(path.join(secrets, 'anthropic-api-key'), 'sk-test');
+    await writeFile(path.join(folder, 'deploy/kubernetes/database-ca/ca.crt'), 'a certificate');
     return new Kit(folder, builder);
   }
 

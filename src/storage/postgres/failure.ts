@@ -1,4 +1,4 @@
-import { codeOf, errorText, type LangoError } from '../../core/errors.js';
+import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import { advised, lasting, temporary, type Advice } from '../advice.js';
 
 const GONE: Advice = temporary(
@@ -32,6 +32,14 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     'The user of storage.url lacks a privilege on the database.',
     'Make this user the owner of the schema, or grant it CREATE and USAGE on the schema.',
   ),
+  TLS: lasting(
+    'The certificate of the PostgreSQL server cannot be trusted.',
+    'Let storage.caFile name the authority that signed it, and storage.url the name in the certificate.',
+  ),
+  'NO-TLS': lasting(
+    'The PostgreSQL server offers no TLS.',
+    'Switch on ssl there, or use sslmode=disable in storage.url in a network that you trust.',
+  ),
   '40': temporary('The transaction conflicted with others too often.', 'Try again.'),
 };
 
@@ -39,6 +47,12 @@ const NETWORK = /^(E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_AGAIN)|ENOTFOUND)/;
 /** Errors of the driver without a code: a connection ended, or none was available in time. */
 const BROKEN =
   /Connection terminated|connection error|timeout (exceeded|expired)|read timeout|Client has encountered/i;
+
+/** Codes of Node for a certificate that it does not accept. */
+const UNTRUSTED = /^(ERR_TLS_|CERT_|CRL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA)/;
+const NO_TLS = /does not support SSL connections/;
+/** The driver's error for a server that wants a password when the address has none. */
+const NO_PASSWORD = /client password must be a( non-empty)? string/;
 
 /** How long clients should wait before they retry after a temporary failure. */
 const RETRY_AFTER_MS = 2_000;
@@ -48,9 +62,23 @@ export function storageError(cause: unknown): LangoError {
   return advised(cause, adviceFor(cause), RETRY_AFTER_MS);
 }
 
+/** Like `storageError`, with what PostgreSQL or the system said: for the operator who opens the database. */
+export function openingError(cause: unknown): LangoError {
+  const error = storageError(cause);
+  if (error === cause) return error;
+  const { code, message, retryable, retryAfterMs } = error;
+  const said = `It was: ${errorText(cause)}.`;
+  const hint = adviceFor(cause) ? `${error.hint ?? ''} ${said}` : said;
+  return new LangoError(code, message, { hint, retryable, retryAfterMs, cause });
+}
+
 function adviceFor(error: unknown): Advice | undefined {
   const code = codeOf(error) ?? '';
-  if (NETWORK.test(code) || BROKEN.test(errorText(error))) return GONE;
+  const text = errorText(error);
+  if (UNTRUSTED.test(code)) return ADVICE['TLS'];
+  if (NO_TLS.test(text)) return ADVICE['NO-TLS'];
+  if (NO_PASSWORD.test(text)) return ADVICE['28'];
+  if (NETWORK.test(code) || BROKEN.test(text)) return GONE;
   return ADVICE[code] ?? ADVICE[code.slice(0, 3)] ?? ADVICE[code.slice(0, 2)];
 }
 

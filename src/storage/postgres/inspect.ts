@@ -1,6 +1,6 @@
 import { createDriver, type ConnectionOptions } from './connection.js';
-import { storageError } from './failure.js';
-import { MIGRATIONS } from './migrations.js';
+import { openingError } from './failure.js';
+import { MIGRATIONS, serverProblem } from './migrations.js';
 
 const FACTS = `SELECT current_setting('server_version') AS version, current_setting('data_checksums') AS checksums,
   current_database() AS name, pg_is_in_recovery() AS standby, to_regclass('meta') IS NOT NULL AS made`;
@@ -32,10 +32,10 @@ export async function inspectPostgres(options: ConnectionOptions): Promise<Postg
     const tables = made ? `schema ${schema}` : 'its tables are created at the first start';
     return {
       text: `PostgreSQL ${version}, database ${name}, ${tables}, page checksums ${checksums}`,
-      problem: problemOf(schema, standby),
+      problem: serverProblem(version) ?? problemOf(schema, standby),
     };
   } catch (error) {
-    throw storageError(error);
+    throw openingError(error);
   } finally {
     await pool.end().catch(() => undefined);
   }

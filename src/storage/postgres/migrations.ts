@@ -3,6 +3,14 @@
 import { CAPABILITY_VERSIONS } from '../capability-tables.js';
 import { SCHEMA } from './schema.js';
 
+const OLDEST_SERVER = 15;
+
+/** Why the tables cannot be made in a server of this version; undefined when they can. */
+export function serverProblem(version: string): string | undefined {
+  if (Number.parseInt(version, 10) >= OLDEST_SERVER) return undefined;
+  return `PostgreSQL ${version} is too old: ${OLDEST_SERVER} or newer is needed.`;
+}
+
 /** Each entry takes the schema from the version of its index (0: empty) to the next. A released entry is never edited. */
 export const MIGRATIONS: readonly string[] = [
   SCHEMA,

@@ -12,9 +12,9 @@ import { AppendListeners } from '../append-listeners.js';
 import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
 import { createDriver, type ConnectionOptions, type Driver } from './connection.js';
 import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';
-import { storageError } from './failure.js';
+import { openingError } from './failure.js';
 import { Liveness } from './liveness.js';
-import { MIGRATIONS } from './migrations.js';
+import { MIGRATIONS, serverProblem } from './migrations.js';
 import { PostgresTaskStore } from './task-store.js';
 
 interface StorageOptions extends ConnectionOptions {
@@ -64,7 +64,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
     };
   } catch (error) {
     await close();
-    throw storageError(error);
+    throw openingError(error);
   }
 }
 
@@ -76,6 +76,7 @@ export async function migrate(
   const client = await pool.connect();
   try {
     await client.query(`${BEGIN}; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
+    await assertServer(client);
     const isEmpty = (await client.query("SELECT 1 WHERE to_regclass('meta') IS NULL")).rowCount === 1;
     const meta = async (key: string) => {
       const sql = 'SELECT value FROM meta WHERE key = $1';
@@ -121,6 +122,15 @@ async function migrateCapability(client: PoolClient, { name, postgres, isForeign
   if (assertOwn) assertOwn(await objects());
   const set = 'INSERT INTO capabilities (name, version) VALUES ($1, $2) ON CONFLICT (name)';
   await client.query(`${set} DO UPDATE SET version = excluded.version`, [name, postgres.length]);
+}
+
+async function assertServer(client: PoolClient): Promise<void> {
+  const { rows } = await client.query<{ readonly version: string }>(
+    "SELECT current_setting('server_version') AS version",
+  );
+  const problem = serverProblem(rows[0]!.version);
+  if (problem !== undefined)
+    throw new LangoError('storage', problem, { hint: 'Let storage.url name a newer server.' });
 }
 
 function assertKnown(version: number): void {
