@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
 import { statusOf } from '../core/http.js';
-import type { Scrubber, SecretUse } from '../core/secrets.js';
+import { referencedSecrets, type Scrubber, type SecretUse } from '../core/secrets.js';
 import { readBytes } from './body.js';
 
 export interface ForwarderOptions {
@@ -13,11 +13,22 @@ export interface ForwarderOptions {
   readonly folder: string;
   /** The egress client. */
   readonly webFetch: typeof fetch;
+  /** Throws when a request may not be sent. Called before any reference is replaced. */
+  readonly permit: (request: ForwardedRequest) => void;
   /** Replaces references in a header by secrets. `use.scrubbed` settles once the response is scrubbed. */
   readonly resolve: (value: string, host: string, use: ForwardedUse) => Promise<string>;
   /** Whether the host is this machine, whose services are called over plain HTTP. */
   readonly isLocal: (host: string) => boolean;
   readonly scrubber: Scrubber;
+}
+
+/** A request of a command, as it would be sent. */
+export interface ForwardedRequest {
+  readonly method: string;
+  readonly url: URL;
+  /** The names of the secrets that its headers refer to, each once. */
+  readonly secrets: readonly string[];
+  readonly headerNames: readonly string[];
 }
 
 type ForwardedUse = Required<Pick<SecretUse, 'signal' | 'scrubbed'>>;
@@ -86,25 +97,28 @@ async function handle(
 /** Sends a request on with its references resolved. Refuses one without: only hosts that a secret permits may be reached. */
 async function forward(
   request: IncomingMessage,
-  { webFetch, resolve, isLocal }: ForwarderOptions,
+  { webFetch, resolve, permit, isLocal }: ForwarderOptions,
   use: ForwardedUse,
 ): Promise<Response> {
   const { method = 'GET', url = '/', rawHeaders } = request;
   const target = targetOf(url, request.headers.host, isLocal);
-  const headers = new Headers();
-  let hasSecret = false;
+  const given: (readonly [name: string, value: string])[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const [name, value] = [rawHeaders[index]!, rawHeaders[index + 1]!];
+    const name = rawHeaders[index]!;
     if (DROPPED_HEADERS.has(name.toLowerCase())) continue;
-    const withReferences = value.replace(REFERENCE, '{{secret:$1}}');
-    hasSecret ||= withReferences !== value;
-    const sent = withReferences === value ? value : await resolve(withReferences, target.hostname, use);
-    headers.append(name, sent);
+    given.push([name, rawHeaders[index + 1]!.replace(REFERENCE, '{{secret:$1}}')]);
   }
-  if (!hasSecret) {
+  const secrets = referencedSecrets(given.map(([, value]) => value).join('\n'));
+  if (secrets.length === 0) {
     throw new LangoError('forbidden', 'The forwarder sends only requests with a secret in a header.', {
       hint: 'Write {{secret:NAME:http}} in a header, with a secret that may be sent to this host.',
     });
+  }
+  permit({ method, url: target, secrets, headerNames: given.map(([name]) => name) });
+  const headers = new Headers();
+  for (const [name, value] of given) {
+    const hasReference = referencedSecrets(value).length > 0;
+    headers.append(name, hasReference ? await resolve(value, target.hostname, use) : value);
   }
   const body = await readBytes(request, BODY_LIMITS);
   const content = body.length > 0 && { body: new Uint8Array(body) };

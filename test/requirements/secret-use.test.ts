@@ -12,10 +12,12 @@ const TOOLS = { fs: { enabled: false }, secrets: { enabled: true }, http: { enab
 
 let site: Site;
 let seen: unknown[] = [];
+let methods: unknown[] = [];
 let server: TestServer;
 
-async function start(sandbox: 'off' | 'required'): Promise<void> {
+async function start(sandbox: 'off' | 'required', policy?: 'none' | readonly string[]): Promise<void> {
   const settings = {
+    ...(policy && { approval: { policy: policy as 'none' } }),
     server: { port: 0 },
     tools: { ...TOOLS, exec: { enabled: true, sandbox } },
     egress: { allowPrivate: ['127.0.0.1'] },
@@ -40,8 +42,9 @@ function traces(outcomes: readonly Outcome[]): readonly string[] {
 
 beforeAll(async () => {
   site = await openSite({
-    '/': ({ headers }, response) => {
+    '/': ({ headers, method }, response) => {
       seen.push(headers['x-api-key']);
+      methods.push(method);
       response
         .setHeader('x-echo', String(headers['x-api-key']))
         .end(`you said ${String(headers['x-api-key'])}`);
@@ -51,7 +54,19 @@ beforeAll(async () => {
 afterAll(() => site.close());
 beforeEach(() => {
   seen = [];
+  methods = [];
 });
+
+const itWithCurl = existsSync('/usr/bin/curl') ? it : it.skip;
+if (itWithCurl === it.skip) console.warn('SKIPPED: requests of commands, because curl is not here.');
+
+/** Runs a command that sends a request with the secret, which may change something. */
+function runRequest(flags: string, changes?: string): Promise<Outcome> {
+  const command = `curl -sS ${flags} --unix-socket "$LANGO_HTTP" ${site.origin}/ -H "X-Api-Key: {{secret:api:http}}"`;
+  return sendText(server, `call exec with ${JSON.stringify({ command, ...(changes && { changes }) })}`);
+}
+
+const DELETES = 'DELETE 127.0.0.1 api';
 
 describe('http_request', () => {
   beforeAll(() => start('off'));
@@ -109,8 +124,39 @@ describe.each([
       expect(done.end.text).toContain([...VALUE].reverse().join(''));
     });
 
-    const itWithCurl = existsSync('/usr/bin/curl') ? it : it.skip;
-    if (itWithCurl === it.skip) console.warn('SKIPPED: requests of commands, because curl is not here.');
+    itWithCurl.each([
+      ['a method', '-X DELETE', undefined],
+      ['a body', '-d {}', undefined],
+      ['a header that stands for a method', '-H "X-HTTP-Method-Override: DELETE"', undefined],
+      ['another method than it named', '-X PUT', DELETES],
+      ['another secret than it named', '-X DELETE', 'DELETE 127.0.0.1 other'],
+      ['another host than it named', '-X DELETE', 'DELETE localhost api, PUT localhost api'],
+    ])('changes nothing with a secret that nobody approved: %s', async (__, flags, changes) => {
+      await store({ places: ['http'], hosts: ['127.0.0.1'] });
+      const said = await runRequest(flags, changes);
+      const isAsked = said.end.state === 'input-required';
+      expect(isAsked).toBe(sandbox === 'off' || changes !== undefined);
+      const done = isAsked ? await decide(server, said, { decision: 'approve' }) : said;
+      expect(done.end.text).toContain('changes something, and nobody approved that. Put "');
+      expect(done.end.text).toMatch(
+        /(GET|PUT|POST|DELETE) 127\.0\.0\.1:\d+ api" into `changes` of this call/,
+      );
+      expect(seen).toEqual([]);
+    });
+
+    itWithCurl('sends a change with a secret once a person approved the command with it', async () => {
+      await store({ places: ['http'], hosts: ['127.0.0.1'] });
+      const asked = await runRequest('-X DELETE', DELETES);
+      const [question] = asked.end.questions;
+      expect(question?.text).toMatch(
+        /run the command "curl .*", which may send DELETE to 127\.0\.0\.1 with the secret api\?$/,
+      );
+      expect(seen).toEqual([]);
+      const done = await decide(server, asked, { decision: 'approve' });
+      expect(done.end.text).toContain('you said {{secret:api}}');
+      expect([seen, methods]).toEqual([[VALUE], ['DELETE']]);
+    });
+
     itWithCurl('sends it to a permitted host without ever having it', async () => {
       await store({ places: ['http'], hosts: ['127.0.0.1'] });
       const request = (url: string) =>
@@ -131,5 +177,24 @@ describe.each([
       expect(traces([sent, refused])).toEqual([]);
       expect(sockets()).toEqual([]);
     });
+  });
+});
+
+describe('a change with a secret by a command', () => {
+  afterEach(() => server.stop());
+
+  itWithCurl('is sent without a question where the policy asks nobody', async () => {
+    await start('off', 'none');
+    await store({ places: ['http'], hosts: ['127.0.0.1'] });
+    await runRequest('-X DELETE');
+    expect(methods).toEqual(['DELETE']);
+  });
+
+  itWithCurl('is left to http_request where the policy asks for that and not for commands', async () => {
+    await start('off', ['http_request']);
+    await store({ places: ['http'], hosts: ['127.0.0.1'] });
+    const said = await runRequest('-X DELETE', DELETES);
+    expect(said.end.text).toContain('nobody approved that. Use http_request');
+    expect(methods).toEqual([]);
   });
 });

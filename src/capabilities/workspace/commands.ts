@@ -7,6 +7,7 @@ import { noSecrets, SECRETS, type SecretGuard } from '../../core/secrets.js';
 import { missing, off, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
 import { DISK, READABLE_FOLDERS } from '../../disk/disk.js';
 import { createExec, findSandbox, type ExecOptions } from './exec/index.js';
+import { assertApproved } from './requests/changes.js';
 import type { WORKSPACE_SETTINGS } from './settings.js';
 
 export type WorkspaceContext = CapabilityContext<typeof WORKSPACE_SETTINGS>;
@@ -62,12 +63,18 @@ async function createForwarderOpener(
   const folder = node.home.length > LONGEST_HOME ? tmpdir() : join(node.home, 'run');
   if (folder !== tmpdir()) await rm(folder, { recursive: true, force: true });
   const webFetch = serviceFetch(context);
-  return async (scope) => {
+  return async (scope, { tool, changes }) => {
+    const rules = {
+      asksForRequests: node.needsApproval('http_request'),
+      asksForCommand: node.needsApproval(tool),
+      changes,
+    };
     const { openForwarder } = await import('../../http/forwarder.js');
     const scrubber = guard.scrubber(scope);
     return openForwarder({
       ...{ folder, webFetch, isLocal: isLoopback, scrubber },
-      resolve: (text, host, use) => guard.resolve(scope, text, { tool: 'exec', place: 'http', host, ...use }),
+      permit: (request) => assertApproved(request, rules),
+      resolve: (text, host, use) => guard.resolve(scope, text, { tool, place: 'http', host, ...use }),
     });
   };
 }

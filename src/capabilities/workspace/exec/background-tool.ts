@@ -5,7 +5,14 @@ import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../
 import { BackgroundProcesses, type BackgroundProcess } from './background.js';
 import { diskNotes } from './exec.js';
 import type { ExecOptions } from './launch.js';
-import { COMMAND_FIELDS, describeCommand, secretsNote, secretsOf, withSecrets } from './runner.js';
+import {
+  COMMAND_FIELDS,
+  describeCommand,
+  needsPerson,
+  secretsNote,
+  secretsOf,
+  withSecrets,
+} from './runner.js';
 import type { Runner } from './runner.js';
 
 /** The size of the longest UTF-8 character. */
@@ -19,6 +26,7 @@ const schema = z.strictObject({
   command: COMMAND_FIELDS.command.optional().describe('start: the shell command line'),
   cwd: COMMAND_FIELDS.cwd.describe('start: the working directory, as for exec'),
   env: COMMAND_FIELDS.env.describe('start: additional environment variables, as for exec'),
+  changes: COMMAND_FIELDS.changes.describe('start: as for exec'),
   id: z.string().max(64).optional().describe('The id from start. For status, omit it to list all processes'),
   stream: z.enum(['stdout', 'stderr']).optional().describe('output: stdout by default'),
   offset: z.int().min(0).optional().describe(OFFSET),
@@ -35,7 +43,10 @@ export function backgroundTool(runner: Runner, { sandbox, limits }: ExecOptions)
       const command = required(input, 'command');
       const secrets = secretsOf(input);
       const { id } = await processes.start(context, { command, secrets }, async () =>
-        runner.start(await withSecrets({ ...input, command }, context), context),
+        runner.start(
+          { ...(await withSecrets({ ...input, command }, context)), tool: 'exec_background' },
+          context,
+        ),
       );
       return { content: { id, command, state: 'running', ...secretsNote(secrets) } };
     },
@@ -68,7 +79,7 @@ export function backgroundTool(runner: Runner, { sandbox, limits }: ExecOptions)
     effectOf: ({ action }) => (action === 'start' ? 'unsafe' : action === 'stop' ? 'keyed' : 'pure'),
     danger: ({ action, ...input }) => {
       if (action !== 'start') return action === 'stop' ? 'moderate' : 'safe';
-      return sandbox === undefined || secretsOf(input).length > 0 ? 'dangerous' : 'moderate';
+      return sandbox === undefined || needsPerson(input) ? 'dangerous' : 'moderate';
     },
     describe: ({ action, ...input }) =>
       action === 'start' ? `${describeCommand(input)}, in the background` : `${action} a process`,

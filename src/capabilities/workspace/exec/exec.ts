@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { Deadline } from '../../../core/time.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import type { ExecOptions } from './launch.js';
-import { COMMAND_FIELDS, describeCommand, secretsNote, secretsOf, withSecrets } from './runner.js';
+import {
+  COMMAND_FIELDS,
+  describeCommand,
+  needsPerson,
+  secretsNote,
+  secretsOf,
+  withSecrets,
+} from './runner.js';
 import type { Command, Runner } from './runner.js';
 
 /** Added to the time limit, so that this tool reports the output of a command before the loop aborts the call. */
@@ -13,7 +20,7 @@ const CPU_LIMIT_EXIT_CODE = 152;
 const FILE_LIMIT_EXIT_CODE = 153;
 
 const FORWARDER_ADVICE =
-  ' To call a service with a secret that the command never sees, by TLS: curl --unix-socket "$LANGO_HTTP" ' +
+  ' To send a secret that the command never sees: curl --unix-socket "$LANGO_HTTP" ' +
   "http://HOST/PATH -H 'Authorization: Bearer {{secret:NAME:http}}'.";
 
 const schema = z.strictObject({
@@ -32,7 +39,7 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
       (openForwarder ? FORWARDER_ADVICE : ''),
     schema,
     effect: 'unsafe',
-    danger: (input) => (sandbox === undefined || secretsOf(input).length > 0 ? 'dangerous' : 'moderate'),
+    danger: (input) => (sandbox === undefined || needsPerson(input) ? 'dangerous' : 'moderate'),
     describe: describeCommand,
     bringsOutside: true,
     timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
@@ -40,7 +47,7 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
     async execute(input, context) {
       const { signal } = context;
       signal.throwIfAborted();
-      const child = await runner.start(await withSecrets(input, context), context);
+      const child = await runner.start({ ...(await withSecrets(input, context)), tool: 'exec' }, context);
       const timeoutSeconds = seconds(input);
       using deadline = new Deadline(signal).expect(timeoutSeconds * 1000);
       deadline.signal.addEventListener('abort', () => void child.stop());

@@ -5,6 +5,7 @@ import type { Scope } from '../../../core/task.js';
 import type { DiskBudget } from '../../../disk/disk-budget.js';
 import type { WorkFolders } from '../../../disk/work-folders.js';
 import type { openForwarder } from '../../../http/forwarder.js';
+import type { Changes } from '../requests/changes.js';
 import type { WORKSPACE_SETTINGS } from '../settings.js';
 
 /** The way to start a program. */
@@ -88,6 +89,9 @@ export function unsandboxedLaunch(command: ShellCommand): Launch {
   return { file: file!, args, env: command.env, cwd: command.cwd, pipedInputs: [], contained: false };
 }
 
+/** The tools that run commands. */
+export type CommandTool = 'exec' | 'exec_background';
+
 export interface ExecOptions {
   /** The folders that commands may work in. Commands start in the first. */
   readonly folders: WorkFolders;
@@ -102,7 +106,12 @@ export interface ExecOptions {
   /** Further existing folders that commands of this owner may read: the folders of skills. */
   readonly readable?: (scope: Scope) => readonly string[];
   /** Opens a forwarder for one command, so that its requests can carry secrets that it cannot read. */
-  readonly openForwarder?: ((scope: Scope) => ReturnType<typeof openForwarder>) | undefined;
+  readonly openForwarder?:
+    | ((
+        scope: Scope,
+        command: { readonly tool: CommandTool; readonly changes?: Changes },
+      ) => ReturnType<typeof openForwarder>)
+    | undefined;
   /** Removes the secrets of an owner from the output of a command before it is stored. Default: no scrubber. */
   readonly scrubber?: (scope: Scope) => Scrubber;
   readonly limits: ExecLimits;

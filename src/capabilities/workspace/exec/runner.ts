@@ -9,7 +9,9 @@ import type { ToolContext } from '../../../core/tool.js';
 import type { Writer } from '../../../disk/disk-budget.js';
 import { missingWorkspace } from '../../../disk/work-folders.js';
 import { withoutNul } from '../fs/paths.js';
-import { baseEnvironment, unsandboxedLaunch, type ExecOptions, type ShellCommand } from './launch.js';
+import { changesField, describeChanges, type Changes } from '../requests/changes.js';
+import { baseEnvironment, unsandboxedLaunch } from './launch.js';
+import type { CommandTool, ExecOptions, ShellCommand } from './launch.js';
 import { startProcess, type Process } from './process.js';
 
 /** The kernel accepts 128 KiB per argument, and a character has at most 3 bytes here. */
@@ -27,13 +29,21 @@ export const COMMAND_FIELDS = {
     )
     .refine((env) => Object.keys(env).length <= VARIABLES_MAX, `at most ${VARIABLES_MAX} variables`)
     .optional()
-    .describe('Variables; a secret by its reference, {{secret:NAME}}'),
+    .describe('Variables; a secret as {{secret:NAME}}'),
+  changes: changesField(),
 };
 
 export interface CommandInput {
   readonly command: string;
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** What it may change at services, with secrets. */
+  readonly changes?: Changes;
+}
+
+/** A command of a call of this tool, which a person approved where that is needed. */
+interface CalledCommand extends CommandInput {
+  readonly tool: CommandTool;
 }
 
 /** A started command. `ended` resolves after the disk budget has counted what the command wrote. */
@@ -61,7 +71,7 @@ export class Runner {
    * Starts a command. Rejects with `invalid-input` for a folder outside the workspace, with `limit-reached` when the disk
    * budget is used up, and with `unavailable` after `close`.
    */
-  async start(input: CommandInput, context: Writer): Promise<Command> {
+  async start(input: CalledCommand, context: Writer): Promise<Command> {
     const roots = await this.#realRoots(context);
     const cwd = await resolveFolder(roots, input.cwd ?? '.');
     const remainingBytes = await this.#options.budget.remainingBytes(context);
@@ -78,7 +88,7 @@ export class Runner {
     let child: Process | undefined;
     const watch = await this.#options.budget.watch(context, () => void child?.stop());
     try {
-      child = await this.#launch(command, context);
+      child = await this.#launch(command, context, input);
     } catch (error) {
       await watch.settle();
       throw error;
@@ -90,9 +100,9 @@ export class Runner {
     return { ...child, ended, stop, problem: () => watch.problem };
   }
 
-  async #launch(given: ShellCommand, scope: Scope): Promise<Process> {
+  async #launch(given: ShellCommand, scope: Scope, called: CalledCommand): Promise<Process> {
     const { network, sandbox, openForwarder, scrubber } = this.#options;
-    const forwarder = await openForwarder?.(scope);
+    const forwarder = await openForwarder?.(scope, called);
     if (this.#isClosed) {
       await forwarder?.close();
       throw serverStopping();
@@ -148,10 +158,15 @@ export function secretsOf({ command = '', env = {} }: Partial<CommandInput>): re
   return referencedSecrets([command, ...Object.values(env)].join('\n'));
 }
 
+/** Whether a person is asked before a command that runs in the sandbox. */
+export function needsPerson(input: Partial<CommandInput>): boolean {
+  return secretsOf(input).length > 0 || describeChanges(input.changes) !== '';
+}
+
 /** Describes a command for the person who is asked to approve it. */
 export function describeCommand({ command = '', ...input }: Partial<CommandInput>): string {
   const names = secretsOf({ command, ...input });
-  const what = `run the command ${JSON.stringify(command)}`;
+  const what = `run the command ${JSON.stringify(command)}${describeChanges(input.changes)}`;
   if (names.length === 0) return what;
   return `${what} with the value of the secret ${names.join(', ')}, which the command can read, change and print`;
 }

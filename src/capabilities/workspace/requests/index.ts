@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { referencedSecrets } from '../../../core/secrets.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { headersField, REQUEST_FIELDS, requestInit, responseText } from '../../../core/web-request.js';
+import { isChange } from './changes.js';
 
 const { url, method, body } = REQUEST_FIELDS;
 const schema = z.strictObject({ url, method, body, headers: headersField() });
@@ -10,7 +11,7 @@ type Input = z.infer<typeof schema>;
 
 /** Creates the tool that requests a service. A secret goes only to hosts that its owner permitted, and no model sees it. */
 export function httpTool(webFetch: typeof fetch, timeoutSeconds: number): Tool {
-  const changes = ({ method = 'GET' }: Input) => method !== 'GET';
+  const changes = ({ method = 'GET', headers = {} }: Input) => isChange(method, Object.keys(headers));
   return defineTool({
     name: 'http_request',
     description:
