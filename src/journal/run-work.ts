@@ -94,7 +94,7 @@ async function close(run: TaskRun, result: RunResult, { store, peers }: RunWorkO
     // written, unless another process owns the task now, or the database fails: the task then runs again.
     if (isLangoError(error, 'fenced') || isLangoError(error, 'storage')) throw error;
     const body = scrubEvent(runEndEvent(run, resultOfFailure(run, error)), run.scrubber);
-    await store.append({ taskId: task.id, epoch: task.epoch }, [{ author: task.agent, body }]);
+    await store.append(run.appendFence, [{ author: task.agent, body }]);
   }
 }
 

@@ -4,9 +4,11 @@ import { addUsage, type Usage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
 import type { Scrubber } from '../core/secrets.js';
 import { LEASE_MS, taskOfNew, type AcceptOutcome, type NewTask, type TaskStore } from '../stores/tasks.js';
+import type { Fence } from '../stores/tasks.js';
 import type { Clearing, EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
 import { EventWriter, type AppendReport } from './event-writer.js';
+import { RunAppends } from './run-appends.js';
 import { Replay, inputOf, type OpenDelegation } from './replay.js';
 
 const READ_PAGE = 100;
@@ -25,6 +27,8 @@ export interface TaskRunOptions {
   readonly scrubber: Scrubber;
   /** Whether the task is still leased to this process. */
   readonly isOwner: () => Promise<boolean>;
+  /** Takes the lease again, with the next epoch: see `TaskStore.retake`. */
+  readonly retake: (fence: Fence) => Promise<Fence | undefined>;
   /** The most events the task may have. */
   readonly eventsPerTask: number;
 }
@@ -39,6 +43,7 @@ export class TaskRun implements Run {
   readonly #store: TaskRunOptions['store'];
   readonly #isOwner: () => Promise<boolean>;
   readonly #replay: Replay;
+  readonly #appends: RunAppends;
   readonly #writer: EventWriter;
   readonly #abort = new AbortController();
   #abortReason: LangoError | undefined;
@@ -58,8 +63,7 @@ export class TaskRun implements Run {
   #reading = false;
 
   constructor(options: TaskRunOptions) {
-    const { task, store, replay, firstAppend } = options;
-    const fence = { taskId: task.id, epoch: task.epoch };
+    const { task, store, replay, firstAppend, retake, logger } = options;
     this.task = task;
     this.grant = task.grant;
     this.attempt = replay.attempts + 1;
@@ -71,8 +75,13 @@ export class TaskRun implements Run {
     this.#author = task.agent;
     this.#seen = replay.head;
     this.#hasReadOutside = replay.hasReadOutside || task.grant.fromOutside === true;
+    this.#appends = new RunAppends({
+      ...{ store, retake, logger, head: replay.head, signal: this.#abort.signal },
+      fence: { taskId: task.id, epoch: task.epoch },
+      first: firstAppend && ((events) => firstAppend.append(events)),
+    });
     this.#writer = new EventWriter({
-      append: (events) => (firstAppend ? firstAppend.append(events) : store.append(fence, events)),
+      append: (events) => this.#appends.append(events),
       scrubber: options.scrubber,
       limit: options.eventsPerTask,
       head: replay.head,
@@ -153,6 +162,11 @@ export class TaskRun implements Run {
 
   hasReadOutside(): boolean {
     return this.#hasReadOutside;
+  }
+
+  /** What an append to the task needs now. */
+  get appendFence(): Fence {
+    return this.#appends.fence;
   }
 
   /** The tasks of peers that have not ended. */
@@ -251,7 +265,6 @@ export class FirstAppend {
   readonly #entry: NewTask;
   readonly #worker: string;
   #resolve!: (outcome: AcceptOutcome | PromiseLike<AcceptOutcome>) => void;
-  #isBegun = false;
   #isStored = false;
 
   constructor(store: TaskStore, entry: NewTask, worker: string) {
@@ -278,15 +291,8 @@ export class FirstAppend {
     return replay;
   }
 
-  /** Appends events of the run in the order of the calls. See `TaskStore.append`. */
-  append(events: readonly NewEvent[]): Promise<number> {
-    const { id, epoch } = this.task;
-    if (this.#isBegun) return this.#store.append({ taskId: id, epoch }, events);
-    this.#isBegun = true;
-    return this.#acceptWith(events);
-  }
-
-  async #acceptWith(events: readonly NewEvent[]): Promise<number> {
+  /** Stores the task with the first events of its run. Call it once. Resolves with the head. */
+  async append(events: readonly NewEvent[]): Promise<number> {
     const acceptWith = (firstEvents: readonly NewEvent[]) =>
       this.#store.accept(this.#entry, { worker: this.#worker, firstEvents });
     const accepted = acceptWith(events);

@@ -180,6 +180,7 @@ export class Worker {
     const { store, worker, secrets, eventsPerTask } = this.#options;
     const run = new TaskRun({
       isOwner: async () => (await store.renew(worker, [task.id])).length > 0,
+      retake: (fence) => store.retake(worker, fence),
       task,
       store,
       replay,

@@ -85,7 +85,7 @@ async function eventsOfPass(
   const store = new RecordedStore(pass);
   const run = new TaskRun({
     ...{ task: taskOf(recorded), store, replay, logger: silentLogger, scrubber: noScrubber },
-    ...{ isOwner: async () => true, eventsPerTask: Number.MAX_SAFE_INTEGER },
+    ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: Number.MAX_SAFE_INTEGER },
   });
   store.deliver = (seq) => run.notify(seq);
   const unseen = unseenUsage(pass);

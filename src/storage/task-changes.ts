@@ -252,6 +252,15 @@ export function releaseTasks(sql: TaskSql, worker: string, taskId: string | unde
   return run(sql.release, { worker, every: taskId === undefined ? 1 : 0, id: taskId ?? '' });
 }
 
+export function* retakeTask(
+  { sql, now }: Pick<TaskContext, 'sql' | 'now'>,
+  worker: string,
+  { taskId, epoch }: Fence,
+): Query<Fence | undefined> {
+  const row = yield* first<Pick<TaskRow, 'epoch'>>(sql.retake, now + LEASE_MS, taskId, epoch, worker);
+  return row && { taskId, epoch: row.epoch };
+}
+
 export function headsOf(sql: TaskSql, taskIds: readonly string[]): Query<readonly TaskHead[]> {
   return all<TaskHead>(sql.heads, JSON.stringify(taskIds));
 }

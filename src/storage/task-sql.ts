@@ -113,6 +113,8 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
     /** Raises the epoch, so that a run that still holds the old lease can write nothing more. */
     release: `UPDATE tasks ${using('tasks_live')} SET epoch = epoch + 1, lease_by = NULL, lease_until = 0
       WHERE ${LIVE} AND lease_by = @worker AND (@every = 1 OR id = @id)`,
+    retake: `UPDATE tasks SET epoch = epoch + 1, lease_until = ?
+      WHERE id = ? AND epoch = ? AND lease_by = ? AND ${NOT_ENDED} RETURNING epoch`,
     heads: `SELECT id, head FROM tasks WHERE id IN ${items('text')}`,
   };
 }

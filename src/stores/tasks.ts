@@ -54,6 +54,11 @@ export interface TaskStore {
    * still has, so that their runs find what other processes appended even if a notification was lost.
    */
   renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]>;
+  /**
+   * Raises the epoch of a task that `worker` has leased, also if the lease has expired, and renews the lease. An append with
+   * the old epoch that is still under way is then refused. Undefined when the worker does not have the task any more.
+   */
+  retake(worker: string, fence: Fence): Promise<Fence | undefined>;
   /** Ends the lease of one task, or all leases of `worker`, so that others can claim the tasks at once. */
   release(worker: string, taskId?: string): Promise<void>;
 

@@ -100,7 +100,9 @@ async function tasksOf(server: TestServer): Promise<number> {
 /** A server with a run that waits for `goOn` before it writes. `state` resolves once the run is over. */
 async function serveRun(home: string) {
   const held = Promise.withResolvers<void>();
+  let runs = 0;
   const server = await serve(home, async (run) => {
+    if (run.inputs[0]?.message.parts.some((part) => part.kind === 'text' && part.text === 'work')) runs += 1;
     await held.promise;
     await run.append({ type: 'text-delta', artifactId: 'answer', text: 'done', replace: true });
     return { state: 'completed' };
@@ -112,7 +114,7 @@ async function serveRun(home: string) {
     for (let round = 0; round < 1_000 && (await read(from)).includes('WORKING'); round += 1) await sleep(100);
     return read(from);
   };
-  return { server, goOn: held.resolve, state };
+  return { server, goOn: held.resolve, state, runs: () => runs };
 }
 
 /** Sends a message until it is accepted. */
@@ -172,15 +174,16 @@ describe('a database that another program locks', () => {
     expect((await sending).map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
-  it('does not fail a task when it is locked during a run', async () => {
+  it('neither fails nor repeats a run, whose results are stored once it is back', async () => {
     const home = makeHome();
-    const { server, goOn, state } = await serveRun(home);
+    const { server, goOn, state, runs } = await serveRun(home);
     const lock = await lockElsewhere(path.join(home, 'lango.db'));
     goOn();
     await server.log.saying('a write failed');
     await lock.release();
     await untilTaken(server);
     expect(await state()).toContain('TASK_STATE_COMPLETED');
+    expect(runs()).toBe(1);
   });
 });
 

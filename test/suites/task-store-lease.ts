@@ -61,6 +61,22 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(await claimIds('worker')).toEqual([many[2], many[3]]);
     });
 
+    it('gives a worker its task again after the lease expired, unless another took it, and refuses the append before', async () => {
+      const { store, advance } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      await store.append(fenceOf(task), [RUN_START]);
+      await advance(LEASE_MS * 2);
+      expect(await store.retake('other', fenceOf(task))).toBeUndefined();
+      const fence = await store.retake('worker', fenceOf(task));
+      expect(fence).toEqual({ taskId: task.id, epoch: task.epoch + 1 });
+      await expect(store.append(fenceOf(task), [RUN_START])).rejects.toMatchObject({ code: 'fenced' });
+      expect(await claimIds('other')).toEqual([]);
+      await store.append(fence!, [delta('more')]);
+      await advance(LEASE_MS * 2);
+      expect(await claimIds('other')).toEqual([task.id]);
+      expect(await store.retake('worker', fence!)).toBeUndefined();
+    });
+
     it('never gives one task to two workers', async () => {
       const { store } = get();
       for (let count = 0; count < 12; count += 1) await acceptOne(store);

@@ -44,7 +44,7 @@ export class MemoryRun extends TaskRun {
     const { logger, scrubber } = about;
     super({
       ...{ task, store: log, replay, logger, scrubber },
-      ...{ isOwner: async () => true, eventsPerTask: 100_000 },
+      ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: 100_000 },
     });
     this.#about = about;
     this.#log = log;

@@ -93,9 +93,9 @@ export class Liveness {
     }
   }
 
-  /** Frees the leases of processes that have ended. */
+  /** Frees the leases of processes that have ended. Does nothing while this process itself may look like one of them. */
   async freeDead(): Promise<void> {
-    if (!this.#options.hasSession || performance.now() - this.#checkedAt < MIN_CHECK_MS) return;
+    if (!this.#session || performance.now() - this.#checkedAt < MIN_CHECK_MS) return;
     this.#checkedAt = performance.now();
     const { rows } = await this.#options.database.one({ sql: FREE_DEAD, values: [{ class: LOCK_CLASS }] });
     if (rows.length === 0) return;

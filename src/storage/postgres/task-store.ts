@@ -32,6 +32,7 @@ import {
   keyOfSent,
   newTaskColumns,
   releaseTasks,
+  retakeTask,
   setDamagedAside,
 } from '../task-changes.js';
 import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
@@ -155,6 +156,11 @@ export class PostgresTaskStore implements TaskStore {
     if (taskIds.length === 0) return [];
     const { rows } = await this.#database.one({ sql: RENEW, values: [{ ids: taskIds, worker }] });
     return this.#known(rows as readonly TaskHead[]);
+  }
+
+  async retake(worker: string, fence: Fence): Promise<Fence | undefined> {
+    await this.#parts.liveness.add(worker);
+    return this.#write(NO_LOCK, (context) => retakeTask(context, worker, fence));
   }
 
   async release(worker: string, taskId?: string): Promise<void> {

@@ -30,6 +30,7 @@ import {
   earlierOrRoom,
   headsOf,
   releaseTasks,
+  retakeTask,
   setDamagedAside,
 } from '../task-changes.js';
 import { taskSql, type TaskSql } from '../task-sql.js';
@@ -122,6 +123,10 @@ export class SqliteTaskStore implements TaskStore {
 
   async renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]> {
     return this.#database.write('tasks', (now) => renewLeases(worker, taskIds, now));
+  }
+
+  async retake(worker: string, fence: Fence): Promise<Fence | undefined> {
+    return this.#write((context) => retakeTask(context, worker, fence));
   }
 
   async release(worker: string, taskId?: string): Promise<void> {
