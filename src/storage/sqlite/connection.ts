@@ -12,7 +12,7 @@ import { DatabaseFiles, realFile } from './database-files.js';
 import { assertNotGone, assertWhole, countCommits, noteMark } from './damage.js';
 import { primaryCode, storageError } from './failure.js';
 import type { CommitHooks } from './group-commit.js';
-import { FIRST_VERSION, MIGRATIONS } from './migrations.js';
+import { CAPABILITIES_SINCE, FIRST_VERSION, MIGRATIONS } from './migrations.js';
 import { APPLICATION_ID, SCHEMA } from './schema.js';
 
 export interface ConnectionOptions {
@@ -51,7 +51,8 @@ const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 export function openConnection(options: ConnectionOptions): Connection {
   const opened: { close(): unknown }[] = [];
   const close = () => opened.toReversed().forEach((one) => one.close());
-  const isFile = options.file !== ':memory:';
+  const { file, tables = [] } = options;
+  const isFile = file !== ':memory:';
   try {
     if (isFile) {
       opened.push(lockFile(options.file));
@@ -61,9 +62,12 @@ export function openConnection(options: ConnectionOptions): Connection {
     const database = new Database(options.file, { timeout: START_TIMEOUT_MS });
     opened.push(database);
     assertSqliteVersion(database.prepare<[], string>('SELECT sqlite_version()').pluck().get() ?? '');
+    const version = requireOwnVersion(database);
+    // Before anything is written: the server that refuses its database leaves it to the newer version.
+    if (version >= CAPABILITIES_SINCE) for (const one of tables) missingSteps(database, one);
     configure(database, options.synchronous);
-    migrate(database, options.logger);
-    for (const one of options.tables ?? []) migrateCapability(database, one);
+    migrate(database, version, options.logger);
+    for (const one of tables) migrateCapability(database, one);
     if (isFile) assertWhole(database, options);
     const nodeId = nodeIdOf(database);
     database.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
@@ -134,8 +138,7 @@ function configure(database: Database.Database, synchronous: ConnectionOptions['
 /** The schema version that this program works with. */
 const VERSION = FIRST_VERSION + MIGRATIONS.length;
 
-function migrate(database: Database.Database, logger: Logger): void {
-  const version = requireOwnVersion(database);
+function migrate(database: Database.Database, version: number, logger: Logger): void {
   if (version === VERSION) return;
   const steps = version === 0 ? [SCHEMA, ...MIGRATIONS] : MIGRATIONS.slice(version - FIRST_VERSION);
   // The function of version 23.
@@ -155,10 +158,16 @@ function migrate(database: Database.Database, logger: Logger): void {
 const OBJECTS =
   "SELECT name, type || ' ' || coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
 
-/** Brings the tables of a capability up to date in one transaction. */
-function migrateCapability(database: Database.Database, { name, sqlite, isForeign }: CapabilityTables): void {
+/** The next versions of a capability's tables. Throws `storage` when they were made by a newer version of it. */
+function missingSteps(database: Database.Database, { name, sqlite }: CapabilityTables): readonly string[] {
   const find = database.prepare<[string], number>('SELECT version FROM capabilities WHERE name = ?').pluck();
-  const steps = stepsAfter(name, find.get(name) ?? 0, sqlite);
+  return stepsAfter(name, find.get(name) ?? 0, sqlite);
+}
+
+/** Brings the tables of a capability up to date in one transaction. */
+function migrateCapability(database: Database.Database, tables: CapabilityTables): void {
+  const { name, sqlite, isForeign } = tables;
+  const steps = missingSteps(database, tables);
   if (steps.length === 0) return;
   const objects = () => new Map(database.prepare<[], [string, string]>(OBJECTS).raw().all());
   const apply = database.transaction(() => {

@@ -5,6 +5,9 @@ import { CAPABILITY_VERSIONS } from '../capability-tables.js';
 /** The version that `SCHEMA` makes. Earlier versions were never released, and there is no way from them to this one. */
 export const FIRST_VERSION = 15;
 
+/** The version from which on capabilities have versions of their own. */
+export const CAPABILITIES_SINCE = 21;
+
 /** Each entry takes the schema from `FIRST_VERSION` plus its index to the next. A released entry is never edited. */
 export const MIGRATIONS: readonly string[] = [
   // 16: the checksum of an event. NULL in events that were written before.

@@ -7,6 +7,8 @@ import { silentLogger } from '../../../src/core/logger.js';
 import { newId } from '../../../src/core/ids.js';
 import type { Storage } from '../../../src/stores/storage.js';
 import { assertSqliteVersion } from '../../../src/storage/sqlite/connection.js';
+import { FIRST_VERSION, MIGRATIONS } from '../../../src/storage/sqlite/migrations.js';
+import { APPLICATION_ID, SCHEMA } from '../../../src/storage/sqlite/schema.js';
 import { openSqliteStorage } from '../../../src/storage/sqlite/storage.js';
 import {
   acceptOne,
@@ -47,6 +49,27 @@ function refusal(path = file): unknown {
     return error;
   }
   throw new Error('it opened');
+}
+
+/** Makes an empty database as an earlier version did. */
+function madeAs(version: number): void {
+  const database = new Database(file);
+  database.function('inbox_key', { varargs: true }, () => null);
+  for (const sql of [SCHEMA, ...MIGRATIONS.slice(0, version - FIRST_VERSION)]) database.exec(sql);
+  database.pragma(`application_id = ${APPLICATION_ID}`);
+  database.pragma(`user_version = ${version}`);
+  database.close();
+}
+
+/** The columns of each table. */
+function tablesOf(path: string): unknown {
+  const database = new Database(path, { readonly: true });
+  const sql = `SELECT m.name AS "table", c.name, c.type, c."notnull", c.pk FROM sqlite_schema m
+    JOIN pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.name`;
+  const rows = database.prepare(sql).all();
+  const version: unknown = database.pragma('user_version', { simple: true });
+  database.close();
+  return { version, rows };
 }
 
 function dropEvents(): void {
@@ -143,6 +166,31 @@ describe('opening a database file', () => {
     const newer = new RegExp(`newer version of Lango: schema ${version + 1} > ${version}`);
     expect(refusal()).toMatchObject(saying(newer, /Start that version/));
     expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  it('refuses one with tables of a newer capability, before it upgrades the others', () => {
+    madeAs(21);
+    const database = new Database(file);
+    database.exec("INSERT INTO capabilities (name, version) VALUES ('notes', 2)");
+    database.close();
+    const before = readFileSync(file);
+    const tables = [{ name: 'notes', sqlite: ['CREATE TABLE notes_one (x)'], postgres: [], isForeign: true }];
+    expect(() => openSqliteStorage({ file, synchronous: 'full', logger: silentLogger, tables })).toThrow(
+      'The tables of notes were made by a newer version of it: schema 2 > 1.',
+    );
+    expect(readFileSync(file).equals(before)).toBe(true);
+  });
+
+  it('upgrades one of each released version to the same tables', async () => {
+    await open().close();
+    const fresh = tablesOf(file);
+    for (let version = FIRST_VERSION; version < FIRST_VERSION + MIGRATIONS.length; version += 1) {
+      rmSync(file);
+      rmSync(`${file}.mark`);
+      madeAs(version);
+      await open().close();
+      expect({ version, tables: tablesOf(file) }).toEqual({ version, tables: fresh });
+    }
   });
 
   it('refuses one of a build before the first release, and leaves it unchanged', async () => {
