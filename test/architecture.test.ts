@@ -18,7 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   capabilities: ['core', 'stores', 'scrub', 'disk', 'parsing', 'http', 'terminal'],
   terminal: ['core'],
   journal: ['core', 'scrub', 'stores'],
-  replay: ['core', 'agents', 'journal'],
+  replay: ['core', 'agents', 'journal', 'scrub', 'stores'],
   storage: ['core', 'stores'],
   owners: ['core', 'stores'],
   'a2a/translate': ['core'],

@@ -18,6 +18,8 @@ import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { agentLimits } from '../config/config.js';
 import { packageVersion } from '../config/package-root.js';
 import { createTaskRecords } from '../replay/collect.js';
+import { createTaskImport } from '../replay/import.js';
+import { parseTaskText } from '../replay/task-file.js';
 import { createOwnedBill } from '../owners/bill.js';
 import { createDirectClient, createOwnerClient } from '../owners/client.js';
 import { createOwnedData, type AllOwnedData } from '../owners/data.js';
@@ -36,7 +38,7 @@ import { openFreeStorage } from './stores.js';
 interface MountParts
   extends
     Parts<'config' | 'schema' | 'storage' | 'journal' | 'families' | 'root' | 'model' | 'agents'>,
-    Parts<'peers' | 'published' | 'keys' | 'audit' | 'settings' | 'logger'> {
+    Parts<'peers' | 'published' | 'keys' | 'audit' | 'settings' | 'logger' | 'guard'> {
   readonly capabilities: OpenCapabilities;
   /** Whether push notifications are sent. */
   readonly hasPush: boolean;
@@ -59,7 +61,7 @@ function createOwnerService({ schema, capabilities, ...parts }: ServiceParts): O
   return {
     table: operationsOf({ schema }),
     handlers: { ...capabilities.operations, ...own },
-    bodyBytes: (operation) => capabilities.bodyBytes(operation),
+    bodyBytes: (operation) => (operation === 'importTask' ? IMPORT_BYTES : capabilities.bodyBytes(operation)),
   };
 }
 
@@ -72,6 +74,7 @@ export function ownerMount(parts: MountParts): Mount {
     bill: createOwnedBill({ ...storage, tasks: journal }),
     trace: createTaskTraces({ tasks: journal }),
     record: recordsOf(parts, journal),
+    importTask: importOf(parts),
     status: async () => {
       await peers.ready();
       return {
@@ -180,6 +183,17 @@ function recordsOf(
     const { task, next } = await read(scope, taskId, after);
     return { task: { ...task }, ...(next !== undefined && { next }) };
   };
+}
+
+/** The largest file of a task that is imported. */
+const IMPORT_BYTES = 16 * 1024 * 1024;
+
+function importOf(parts: MountParts): OwnerParts['importTask'] {
+  const { config, storage, guard: secrets, agents, root } = parts;
+  const { tasks: limits } = config;
+  const { tasks: store, nodeId } = storage;
+  const importTask = createTaskImport({ store, secrets, agents, root, nodeId, limits });
+  return async (scope, content) => importTask(scope, parseTaskText(content.toString()));
 }
 
 type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;

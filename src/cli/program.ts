@@ -177,6 +177,9 @@ function addTaskCommands(tasks: Command, act: Act): void {
     .option('--out <file>', 'write to this new file instead of standard output')
     .option('--no-content', 'leave out texts, arguments, results and files')
     .action(actionsOf(act, () => import('./replay.js'))('exportTask'));
+  withServer(withJson(tasks.command('import <file>')))
+    .description('show the tasks of an exported file on this server; they are never run')
+    .action(actionsOf(act, () => import('./replay.js'))('importTask'));
   add('cancel <id>').description('cancel a task').action(action('cancelTask'));
 }
 

@@ -1,10 +1,16 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { canonicalJson } from '../core/canonical-json.js';
-import { codeOf, LangoError } from '../core/errors.js';
+import { codeOf } from '../core/errors.js';
 import { counted } from '../core/text.js';
 import { replayTask, type ReplayReport } from '../replay/replay.js';
-import { parseTaskFile, parseTaskPage, taskFileText, type TaskFile } from '../replay/task-file.js';
+import {
+  parseTaskFile,
+  parseTaskPage,
+  parseTaskText,
+  taskFileText,
+  type TaskFile,
+} from '../replay/task-file.js';
 import { gatherTask } from '../replay/gather.js';
 import { withoutContent } from '../replay/without-content.js';
 import { EXIT, usageError } from '../terminal/exit.js';
@@ -41,6 +47,15 @@ export async function exportTask(given: string, call: Call<ExportFlags>): Promis
   };
 }
 
+/** `lango tasks import`: stores the tasks of a file on the server, to look at. They are never run. */
+export async function importTask(path: string, call: Call<TaskFlags>): Promise<Report> {
+  const file = await readTaskFile(path);
+  const connection = await connect(call);
+  const content = Buffer.from(taskFileText(file));
+  const { taskId, tasks } = await ask(connection, connection.owner.importTask({ content }));
+  return { json: { taskId, tasks }, lines: [safeLine(`Imported ${counted(tasks, 'task')}: ${taskId}`)] };
+}
+
 /** `lango replay`: runs an exported task again, without a model, tools and network, and compares each event. */
 export async function replay(given: string, call: Call<TaskFlags>): Promise<Report> {
   const file = existsSync(given) ? await readTaskFile(given) : await gather(given, call);
@@ -70,14 +85,7 @@ async function readTaskFile(path: string): Promise<TaskFile> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw usageError(`${path} cannot be read (${codeOf(cause)}).`, 'Name a file of `lango tasks export`.');
   });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    const hint = 'A file of `lango tasks export` is one JSON object.';
-    throw new LangoError('invalid-input', `${path} is no JSON.`, { hint, cause });
-  }
-  return parseTaskFile(value);
+  return parseTaskFile(parseTaskText(text));
 }
 
 const WHOLE_ID = /^[0-9a-f-]{36}$/i;

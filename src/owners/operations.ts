@@ -146,6 +146,15 @@ export const SERVER_OPERATIONS = {
     result: z.object({ task: z.record(z.string(), z.unknown()), next: z.number().exactOptional() }),
   },
 
+  /** Stores the tasks of an exported file as ended tasks of the caller. They are never run. */
+  importTask: {
+    method: 'post',
+    path: '/lango/tasks',
+    bytes: 'content',
+    input: z.object({ content: z.custom<Buffer>((value) => Buffer.isBuffer(value)) }),
+    result: z.object({ taskId: z.string(), tasks: z.number() }),
+  },
+
   /**
    * Lists the other owners of tasks; for operators. They read an owner's tasks and data with the header `Lango-Owner`, which is
    * `owner` and `tenant` as in a query string.

@@ -31,6 +31,8 @@ export interface OwnerParts {
     taskId: string,
     after: number,
   ) => Promise<Returned<ServerOperations['readTaskRecord']>>;
+  /** Stores the tasks of a file: its text. */
+  readonly importTask: (scope: Scope, content: Buffer) => Promise<Returned<ServerOperations['importTask']>>;
   /** Reads the status of the node. */
   readonly status: Handlers['readStatus'];
   /** Reads cards. Rejects with `not-found`. */
@@ -41,7 +43,7 @@ export interface OwnerParts {
 
 /** Implements the operations of the server itself. */
 export function serverHandlers(parts: OwnerParts): Handlers {
-  const { data, bill, trace, record, card, status, operators } = parts;
+  const { data, bill, trace, record, importTask, card, status, operators } = parts;
   return {
     ...operators,
     listDataKinds: async () => ({ kinds: data.kinds }),
@@ -54,6 +56,7 @@ export function serverHandlers(parts: OwnerParts): Handlers {
     },
     readTrace: ({ taskId }, { scope }) => trace(scope, taskId),
     readTaskRecord: ({ taskId, after }, { scope }) => record(scope, taskId, after),
+    importTask: ({ content }, { scope }) => importTask(scope, content),
     readCard: ({ name }) => card(name),
     readStatus: status,
   };
@@ -122,8 +125,9 @@ export async function performCall({ table, handlers }: OwnerService, call: Owner
 }
 
 /** The operations that need a server. Each rejects with `unavailable`. */
-export const NEEDS_SERVER: Pick<OwnerParts, 'card' | 'status' | 'operators'> = {
+export const NEEDS_SERVER: Pick<OwnerParts, 'card' | 'status' | 'operators' | 'importTask'> = {
   card: noServer,
+  importTask: noServer,
   status: noServer,
   operators: { addAgent: noServer, removeAgent: noServer, listOwners: noServer },
 };

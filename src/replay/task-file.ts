@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { canonicalJson } from '../core/canonical-json.js';
 import type { AgentLimits } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
+import { assertJsonValue } from '../core/json.js';
 import type { EventBody, Grant, TaskState } from '../core/task.js';
 import { eventBody, grant } from './event-schema.js';
 import { TASK_STATES } from '../core/task.js';
@@ -104,8 +105,22 @@ export function taskFileJsonSchema(): object {
   return z.toJSONSchema(taskFileSchema, { io: 'input' });
 }
 
+/** The limits of a file: functions which recurse are given what is in it. */
+const JSON_LIMITS = { depth: 100, keys: 100_000, containers: 10_000_000 };
+
+/** Parses the text of a file. Throws `invalid-input`. The values are checked by `parseTaskFile`. */
+export function parseTaskText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const hint = 'A file of `lango tasks export` is one JSON object.';
+    throw new LangoError('invalid-input', 'The file is no JSON.', { hint, cause });
+  }
+}
+
 /** Checks a file. Throws `invalid-input`, which names what is wrong, but no value. */
 export function parseTaskFile(value: unknown): TaskFile {
+  assertJsonValue(value, JSON_LIMITS);
   const { success, data, error } = taskFileSchema.safeParse(value);
   if (!success) throw invalid(value, error.issues[0]);
   const ids = data.tasks.map(({ id }) => id);

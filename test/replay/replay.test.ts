@@ -6,7 +6,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Json } from '../../src/core/json.js';
 import { isLangoError } from '../../src/core/errors.js';
-import { defineTool, replayTask } from '../../src/index.js';
+import { defineTool, replayTask, type ModelProvider } from '../../src/index.js';
 import { taskFileJsonSchema, type TaskFile } from '../../src/replay/task-file.js';
 import { langoHere } from '../cli/lango-here.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
@@ -180,6 +180,125 @@ describe('the replay of a task', () => {
       taskId: done.taskId,
       now: { body: { type: 'run-end', reason: 'limit-turns' } },
     });
+  });
+});
+
+describe('the import of a task', () => {
+  let other: TestServer;
+  const asked: string[] = [];
+  const model: ModelProvider = {
+    id: 'echo',
+    async *stream({ messages }) {
+      const text = `You said: ${JSON.stringify(messages.at(-1))}`;
+      asked.push(text);
+      yield { type: 'text', text };
+      const usage = { input: 1, output: 1, cached: 0 };
+      yield { type: 'end', answer: { content: [{ type: 'text', text }], stopReason: 'end', usage } };
+    },
+  };
+  const there = (...args: string[]) => {
+    const env = { LANGO_URL: other.address.origin, LANGO_TOKEN: other.address.token! };
+    return langoHere(args, { env });
+  };
+  const importFile = async (value: unknown) => {
+    const out = path.join(folder, 'import.json');
+    await writeFile(out, JSON.stringify(value));
+    const { code, stdout } = await there('tasks', 'import', out, '--json');
+    return code === 0 ? (JSON.parse(stdout) as { taskId: string; tasks: number }) : undefined;
+  };
+
+  beforeAll(async () => {
+    other = await startServer({ model });
+  });
+  afterAll(() => other.stop());
+
+  it('shows the tasks on another server, marked, on no bill, and never runs them', async () => {
+    const imported = (await importFile(file))!;
+    expect(imported.tasks).toBe(4);
+    expect(imported.taskId).not.toBe(done.taskId);
+    expect(await importFile(file)).toEqual(imported);
+    const shown = await there('tasks', 'watch', imported.taskId);
+    expect(shown.stdout).toContain('Imported: task');
+    expect(shown.stdout).toContain('In sum: done.');
+    const trace = await there('tasks', 'trace', imported.taskId);
+    expect(trace.stdout.match(/invoke_agent lango-orchestrator/g)).toHaveLength(4);
+    expect((await there('bill')).stdout).toBe('No model was used yet.\n');
+    expect(asked).toEqual([]);
+    const again = JSON.parse((await there('tasks', 'export', imported.taskId)).stdout) as TaskFile;
+    expect(again.tasks.map(({ agent }) => agent)).toEqual(file.tasks.map(() => 'lango-orchestrator'));
+  });
+
+  it('marks all of it as text from outside, and leads no conversation of this server on', async () => {
+    const [, task] = file.tasks;
+    const usage = { input: 1, output: 1, cached: 0 };
+    const end = { seq: 13, at: 1, author: 'operator', body: { type: 'run-end', state: 'completed', usage } };
+    const tasks = [{ ...task!, events: [...task!.events.slice(0, 12), end] }];
+    expect(JSON.stringify(tasks)).not.toContain('fromOutside');
+    const { taskId } = (await importFile({ ...file, tasks }))!;
+    const { contextId } = await other.client.get({ taskId });
+    expect(contextId).not.toBe(tasks[0]!.contextId);
+    const isOutside = async ({ taskId: id }: Outcome) =>
+      (await there('tasks', 'export', id)).stdout.includes('"fromOutside":true');
+    expect(await isOutside(await sendText(other, 'and now?'))).toBe(false);
+    expect(await isOutside(await sendText(other, 'and now?', { contextId }))).toBe(true);
+    await expect(sendText(other, 'more', { taskId })).resolves.toMatchObject({ end: { state: 'failed' } });
+  });
+
+  it('ends a task that had not ended', async () => {
+    const [first] = file.tasks;
+    const cut = {
+      ...first!,
+      id: 'cut',
+      contextId: 'cut',
+      events: first!.events.slice(0, 6),
+      state: 'working',
+    };
+    const { taskId } = (await importFile({ ...file, tasks: [cut] }))!;
+    expect(await other.client.get({ taskId })).toMatchObject({ state: 'canceled' });
+  });
+
+  it('shows nothing that a file refers to: entries and tasks of this server', async () => {
+    const mine = await sendText(other, 'my own secret words');
+    const exported = JSON.parse((await there('tasks', 'export', mine.taskId)).stdout) as TaskFile;
+    const { seq } = exported.tasks[0]!.events.find(({ body }) => body.type === 'text-delta')!;
+    expect(JSON.stringify(exported.tasks[0]!.events[seq - 1])).toContain('secret words');
+    const [task] = structuredClone(file).tasks;
+    const events = task!.events.map(({ body, ...event }) => {
+      const forged = body.type === 'delegation-task' ? { ...body, taskId: mine.taskId } : body;
+      return { ...event, body: { ...forged, from: [mine.taskId, seq, seq] } };
+    });
+    const { taskId } = (await importFile({ ...file, tasks: [{ ...task, events }] }))!;
+    for (const command of ['watch', 'trace', 'export', 'get']) {
+      const { code, stdout } = await there('tasks', command, taskId);
+      const shows = [stdout.includes('secret words'), stdout.includes(mine.taskId)];
+      expect([command, code, ...shows]).toEqual([command, 0, false, false]);
+    }
+  });
+
+  it('refuses or shows whatever somebody made up', async () => {
+    const places = placesIn(file.tasks[1]);
+    const value = fc.constantFrom<Json>(null, '', -1, [], {}, 't1.c0', 'run-end', 'completed', [[]]);
+    const change = fc.tuple(fc.nat(places.length - 1), value);
+    let round = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
+        const id = `made up ${(round += 1)}`;
+        const task = { ...structuredClone(file.tasks[1]!), contextId: id } as unknown as Json;
+        for (const [place, other] of changes) put(task, places[place]!, other);
+        const imported = await importFile({ ...file, tasks: [task] });
+        if (!imported) return;
+        for (const command of ['get', 'trace', 'export', 'watch']) {
+          const { code, stderr } = await there('tasks', command, imported.taskId);
+          expect([command, code === 0 || command === 'watch', /internal error/i.test(stderr)]).toEqual([
+            command,
+            true,
+            false,
+          ]);
+        }
+      }),
+      { numRuns: 25 },
+    );
+    expect((await there('tasks', 'list')).code).toBe(0);
   });
 });
 
