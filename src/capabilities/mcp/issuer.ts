@@ -11,6 +11,8 @@ export interface LoginOptions {
   readonly issuer: string | undefined;
   /** The token endpoint, in place of the one that the issuer names. */
   readonly tokenUrl: string | undefined;
+  /** The page of the issuer where people sign in, in place of the one that the issuer names. */
+  readonly authorizationUrl: string | undefined;
   /** The id of this client at the issuer. Default: it is registered there. */
   readonly clientId: string | undefined;
   readonly clientSecret: string | undefined;
@@ -67,6 +69,7 @@ export async function findIssuer(options: LoginOptions): Promise<Issuer> {
   const metadata = await library.discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
   if (!metadata) throw unusable(options, `its issuer ${issuer} has no metadata`);
   if (options.tokenUrl !== undefined) metadata.token_endpoint = options.tokenUrl;
+  if (options.authorizationUrl !== undefined) metadata.authorization_endpoint = options.authorizationUrl;
   assertOwnEndpoints(metadata, issuer, options);
   const wantedScopes = options.scopes.join(' ') || asked || described?.scopes_supported?.join(' ') || '';
   // Without `offline_access`, many issuers give no refresh token.
@@ -87,10 +90,15 @@ async function challengeOf({ url, fetch: send }: LoginOptions) {
   return extractWWWAuthenticateParams(response);
 }
 
-/** Metadata must not send codes, secrets or tokens to another server than the issuer. */
-function assertOwnEndpoints(metadata: Metadata, issuer: string, { tokenUrl }: LoginOptions): void {
-  const { token_endpoint, registration_endpoint } = metadata;
+/**
+ * Metadata must not send codes, secrets or tokens to another server than the issuer. Nor may it send the person to the page of
+ * another issuer: the code of that issuer would come back here, and go to this one's token endpoint (RFC 9700 section 4.4).
+ */
+function assertOwnEndpoints(metadata: Metadata, issuer: string, options: LoginOptions): void {
+  const { token_endpoint, registration_endpoint, authorization_endpoint } = metadata;
+  const { tokenUrl, authorizationUrl } = options;
   const named = {
+    ...(authorizationUrl === undefined && { authorization_endpoint }),
     ...(tokenUrl === undefined && { token_endpoint }),
     registration_endpoint,
     device_authorization_endpoint: endpointIn(metadata, 'device_authorization_endpoint'),
@@ -99,12 +107,12 @@ function assertOwnEndpoints(metadata: Metadata, issuer: string, { tokenUrl }: Lo
   for (const [member, endpoint] of Object.entries(named)) {
     const other = endpoint === undefined ? origin : URL.parse(endpoint)?.origin;
     if (other !== origin)
-      throw mismatch(`The issuer ${issuer} names the ${member} at ${other ?? 'no address'}`, TOKEN_URL_HINT);
+      throw mismatch(`The issuer ${issuer} names the ${member} at ${other ?? 'no address'}`, ENDPOINT_HINT);
   }
 }
 
-const TOKEN_URL_HINT =
-  'Nobody was signed in. If another token endpoint is right, set login.tokenUrl; else ask who runs that issuer.';
+const ENDPOINT_HINT =
+  'Nobody was signed in. If it is right, set login.tokenUrl or login.authorizationUrl; else ask who runs that issuer.';
 
 /** Returns an endpoint that only some kinds of metadata have by their types. */
 export function endpointIn(

@@ -9,6 +9,7 @@ import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { openInBrowser } from '../../terminal/browser.js';
 import { safeLine } from '../../terminal/safe-text.js';
 import type { McpCall } from './commands.js';
+import type { SignInPage } from './login.js';
 import { openLogin } from './opening.js';
 
 type LoginFlow = ReturnType<typeof openLogin>;
@@ -31,12 +32,17 @@ export async function login(
   const kept = await (flags.device
     ? flow.byDevice({
         signal,
-        show: ({ url, code = '' }) => terminal.note(`Open ${safeLine(url)} and type: ${safeLine(code)}`),
+        show: (page) => {
+          noteIssuer(page, call, name);
+          terminal.note(`Open ${safeLine(page.url)} and type: ${safeLine(page.code ?? '')}`);
+        },
       })
     : withCallback((callback) =>
         flow.byBrowser({
           ...{ signal, callback },
-          show: ({ url }) => {
+          show: (page) => {
+            const { url } = page;
+            noteIssuer(page, call, name);
             terminal.note(`Sign in here:\n${safeLine(url)}`);
             if (flags.browser !== false) void openInBrowser(url);
           },
@@ -62,6 +68,13 @@ export async function logout(call: McpCall, name: string): Promise<Report> {
         ...unrevokedLines(end).map((line) => safeLine(line)),
       ];
   return { json: { server: name, ...end }, lines };
+}
+
+/** Says who gets the permission before the page opens: a hostile issuer could show the page of another one. */
+function noteIssuer({ url, issuer }: SignInPage, { terminal }: McpCall, name: string): void {
+  const [host, page] = [new URL(issuer).host, new URL(url).host].map((one) => safeLine(one));
+  terminal.note(`${safeLine(name)} lets ${host} sign people in. Permit nothing on a page of anybody else.`);
+  if (host !== page) terminal.note(`${page} is not ${host}: go on only if both belong together.`);
 }
 
 async function flowOf(call: McpCall, name: string, scopes: readonly string[] = []): Promise<LoginFlow> {

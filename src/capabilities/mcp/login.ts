@@ -29,9 +29,17 @@ export const signIn = z.object({
 });
 export type SignIn = z.output<typeof signIn>;
 
+/** The page where a person signs in. */
+export interface SignInPage {
+  readonly url: string;
+  readonly code?: string;
+  /** The issuer, which gets the person's permission. Its page may lead to that of another one. */
+  readonly issuer: string;
+}
+
 interface Flow {
   readonly signal: AbortSignal;
-  readonly show: (page: { readonly url: string; readonly code?: string }) => void;
+  readonly show: (page: SignInPage) => void;
 }
 
 /** Receives the redirect of the browser. */
@@ -70,7 +78,7 @@ export function signInByBrowser(
       ...{ state, resource, ...(scope !== undefined && { scope }) },
       ...(scope?.split(' ').includes('offline_access') && { prompt: 'consent' }),
     });
-    show({ url: page.href });
+    show({ url: page.href, issuer: metadata.issuer });
     const address = await abortable(callback.receive(state), signal);
     const checks = { expectedState: state, pkceCodeVerifier: verifier };
     const tokens = await library.authorizationCodeGrant(configuration, address, checks, { resource });
@@ -97,7 +105,7 @@ export function signInByDevice(options: LoginOptions, { signal, show }: Flow): P
     const asked = { resource, ...(scope !== undefined && { scope }) };
     const begun = await library.initiateDeviceAuthorization(configuration, asked);
     const { user_code: code, verification_uri: url } = devicePage.parse(begun);
-    show({ url, code });
+    show({ url, code, issuer: issuer.metadata.issuer });
     const interval = Math.max(SHORTEST_INTERVAL_SECONDS, begun.interval ?? 5);
     const poll = library.pollDeviceAuthorizationGrant;
     const tokens = await poll(configuration, { ...begun, interval }, { resource }, { signal });

@@ -195,6 +195,7 @@ function loginOptionsOf(entry: NamedServer, context: Context): LoginOptions {
   const [, { login }] = entry;
   return {
     ...issuerReachOf(entry, context),
+    authorizationUrl: login?.authorizationUrl,
     clientId: login?.clientId,
     clientSecret: login?.clientSecret,
     scopes: login?.scopes ?? [],

@@ -63,6 +63,10 @@ const server = z
           httpUrl(),
           'The token endpoint, where it is not on the origin of the issuer. Default: the one that the issuer names.',
         ),
+        authorizationUrl: optional(
+          httpUrl(),
+          'The page where people sign in, where it is not on the origin of the issuer. Default: the one that the issuer names.',
+        ),
         clientId: optional(text(), 'The id of Lango at the issuer. Default: the issuer registers it.'),
         clientSecret: secret('The secret of that client. Default: none.'),
         scopes: list(z.array(text()), 'The scopes to ask for. Default: those that the server names.'),

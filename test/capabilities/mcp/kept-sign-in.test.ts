@@ -48,7 +48,14 @@ describe('a sign-in that several processes use', () => {
       });
     await store(kept);
     const options = {
-      ...{ name: 'docs', url: far.url, issuer: far.issuer.url, tokenUrl: undefined, clientId: undefined },
+      ...{
+        name: 'docs',
+        url: far.url,
+        issuer: far.issuer.url,
+        tokenUrl: undefined,
+        authorizationUrl: undefined,
+        clientId: undefined,
+      },
       ...{ clientSecret: undefined, scopes: [], furtherScopes: [], fetch, basicAuth },
     };
     const services = new ServiceRegistry();

@@ -394,7 +394,7 @@ describe('a hostile issuer', () => {
 
   it.each(['ms-msdt:/id', 'file:///etc/passwd'])('opens no program by a page at %s', async (page) => {
     const said = await login({ metadata: { authorization_endpoint: page } }, { command: withBrowser });
-    expect(said).toContain('The sign-in at the MCP server');
+    expect(said).toContain('names the authorization_endpoint at null: nothing was sent there.');
     expect(said).not.toContain(page);
   });
 
@@ -436,7 +436,14 @@ describe('a hostile issuer', () => {
     homes.push(home);
     const { signInByBrowser } = await import('../../../src/capabilities/mcp/login.js');
     const options = {
-      ...{ name: 'docs', url: far.url, issuer: far.issuer.url, tokenUrl: undefined, clientId: undefined },
+      ...{
+        name: 'docs',
+        url: far.url,
+        issuer: far.issuer.url,
+        tokenUrl: undefined,
+        authorizationUrl: undefined,
+        clientId: undefined,
+      },
       ...{ clientSecret: undefined, scopes: [], furtherScopes: [], fetch, basicAuth },
     };
     const callback = {
