@@ -84,7 +84,7 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
 
   const group = (name: string, description: string) => program.command(name).description(description);
   addTaskCommands(group('tasks', 'list, read, watch and cancel tasks'), act);
-  addReplayCommand(program, act);
+  addReplayCommands(program, act);
   addDataCommands(group('data', 'export, forget and delete your data'), capabilities, act);
   addKeyCommands(group('keys', 'list and rotate the keys that this node signs with'), act);
   withServer(group('mcp', 'use the tools of MCP servers, and offer agents as tools').command('serve'))
@@ -183,11 +183,15 @@ function addTaskCommands(tasks: Command, act: Act): void {
   add('cancel <id>').description('cancel a task').action(action('cancelTask'));
 }
 
-function addReplayCommand(program: Command, act: Act): void {
+function addReplayCommands(program: Command, act: Act): void {
   withAgents(withJson(program.command('replay <task>')))
     .description('run an exported task again, without models, tools and network, and compare each event')
     .option('--agent <name>', 'the agent that the task belongs to; default: every agent')
     .action(actionsOf(act, () => import('./replay.js'))('replay'));
+  withAgents(withJson(program.command('diff <task> <other>')))
+    .description('show where two tasks part, and what each did from there')
+    .option('--agent <name>', 'the agent that the tasks belong to; default: every agent')
+    .action(actionsOf(act, () => import('./replay.js'))('diff'));
 }
 
 function addDataCommands(data: Command, capabilities: readonly Capability[], act: Act): void {

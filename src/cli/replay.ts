@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { canonicalJson } from '../core/canonical-json.js';
 import { codeOf } from '../core/errors.js';
 import { counted } from '../core/text.js';
+import { differenceOf, type Deed } from '../replay/diff.js';
 import { replayTask, type ReplayReport } from '../replay/replay.js';
 import {
   parseTaskFile,
@@ -58,7 +59,7 @@ export async function importTask(path: string, call: Call<TaskFlags>): Promise<R
 
 /** `lango replay`: runs an exported task again, without a model, tools and network, and compares each event. */
 export async function replay(given: string, call: Call<TaskFlags>): Promise<Report> {
-  const file = existsSync(given) ? await readTaskFile(given) : await gather(given, call);
+  const file = await fileOf(given, call);
   const report = await replayTask(file);
   const { divergence, tasks, events, taken } = report;
   const counts = `${counted(tasks, 'task')} with ${counted(events, 'event')}`;
@@ -73,12 +74,42 @@ export async function replay(given: string, call: Call<TaskFlags>): Promise<Repo
   };
 }
 
+/** The events of each side that are shown, and the characters of each. */
+const SHOWN_EVENTS = 8;
+const SHOWN_CHARACTERS = 300;
+
+/** `lango diff`: shows where two tasks part, and what each did from there. */
+export async function diff(first: string, second: string, call: Call<TaskFlags>): Promise<Report> {
+  const [a, b] = [await fileOf(first, call), await fileOf(second, call)];
+  const difference = differenceOf(a.tasks[0]!, b.tasks[0]!);
+  if (!difference) return { json: { same: true, a: [], b: [] }, lines: ['Both did the same.'] };
+  const side = (name: string, deeds: readonly Deed[]): readonly string[] => [
+    deeds.length === 0 ? `${name}  nothing more` : `${name}  from event ${deeds[0]!.seq} on:`,
+    ...deeds
+      .slice(0, SHOWN_EVENTS)
+      .map(
+        ({ seq, author, what }) =>
+          `   ${seq}  ${safeLine(`${author}: ${canonicalJson(what)}`, SHOWN_CHARACTERS)}`,
+      ),
+    ...(deeds.length > SHOWN_EVENTS ? [`   and ${deeds.length - SHOWN_EVENTS} more`] : []),
+  ];
+  return {
+    json: { same: false, ...difference },
+    lines: [...side('A', difference.a), ...side('B', difference.b)],
+    exitCode: EXIT.failure,
+  };
+}
+
 function elsewhereNotes(elsewhere: TaskFile['elsewhere']): readonly string[] {
   return elsewhere.map(({ taskId, agent }) =>
     safeLine(
       `Task ${taskId} of ${agent} is in the file as its caller saw it: its server does not show its events.`,
     ),
   );
+}
+
+function fileOf(given: string, call: Call<TaskFlags>): Promise<TaskFile> {
+  return existsSync(given) ? readTaskFile(given) : gather(given, call);
 }
 
 async function readTaskFile(path: string): Promise<TaskFile> {

@@ -183,6 +183,35 @@ describe('the replay of a task', () => {
   });
 });
 
+describe('the difference of two tasks', () => {
+  it('is the first event at which they part, with both sides from there', async () => {
+    const [task, ...below] = structuredClone(file).tasks;
+    const start = task!.events.findIndex(({ body }) => body.type === 'delegation-start');
+    const { body } = task!.events[start]!;
+    Object.assign(body, { request: 'do half of it' });
+    const half = path.join(folder, 'half.json');
+    await writeFile(half, JSON.stringify({ ...file, tasks: [task, ...below] }));
+    const whole = path.join(folder, 'task.json');
+    const { code, stdout } = await langoHere(['diff', whole, half], { env: {} });
+    expect(code).toBe(1);
+    expect(stdout).toContain(`A  from event ${start + 1} on:`);
+    expect(stdout).toMatch(/^A .*\n.*"request":"do all of it"[^]*\nB .*\n.*"request":"do half of it"/);
+  });
+
+  it('is none between a task and the same work of another one, whose ids, keys, times and costs are others', async () => {
+    const text = await readFile(path.join(folder, 'task.json'), 'utf8');
+    const other = path.join(folder, 'other.json');
+    const ids = text.replace(/[0-9a-f]{64}/g, (key) => [...key].reverse().join(''));
+    await writeFile(
+      other,
+      ids.replaceAll(done.taskId, crypto.randomUUID()).replaceAll('"input":10', '"input":11'),
+    );
+    const { code, stdout } = await langoHere(['diff', path.join(folder, 'task.json'), other], { env: {} });
+    expect([code, stdout]).toEqual([0, 'Both did the same.\n']);
+    expect((await langoHere(['replay', other], { env: {} })).code).toBe(1);
+  });
+});
+
 describe('the import of a task', () => {
   let other: TestServer;
   const asked: string[] = [];

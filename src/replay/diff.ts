@@ -1,0 +1,101 @@
+import { canonicalJson } from '../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import type { EventBody } from '../core/task.js';
+import { rootOf, stepOfId } from './passes.js';
+import type { RecordedTask } from './task-file.js';
+
+/** An event that says what was done, without the ids, keys, times and costs that are others in every task. */
+export interface Deed {
+  readonly seq: number;
+  readonly author: string;
+  readonly what: JsonObject;
+}
+
+/** Two tasks from the first event on that is another one. A side is empty when that task has no more events there. */
+export interface TaskDifference {
+  readonly a: readonly Deed[];
+  readonly b: readonly Deed[];
+}
+
+/** Finds the first event at which two tasks part; undefined when both did the same. Steps at the same time have no order. */
+export function differenceOf(a: RecordedTask, b: RecordedTask): TaskDifference | undefined {
+  const [ofA, ofB] = [deedsOf(a), deedsOf(b)];
+  const [lanesA, lanesB] = [lanesOf(ofA), lanesOf(ofB)];
+  const found: { readonly a: Deed | undefined; readonly b: Deed | undefined }[] = [];
+  for (const lane of new Set([...lanesA.keys(), ...lanesB.keys()])) {
+    const [inA, inB] = [lanesA.get(lane) ?? [], lanesB.get(lane) ?? []];
+    const longer = inA.length < inB.length ? inB : inA;
+    const first = longer.findIndex((_, index) => !isSame(inA[index], inB[index]));
+    if (first >= 0) found.push({ a: inA[first], b: inB[first] });
+  }
+  const seqOf = (one: (typeof found)[number]) => Math.min(one.a?.seq ?? Infinity, one.b?.seq ?? Infinity);
+  const [first] = found.toSorted((one, other) => seqOf(one) - seqOf(other));
+  return first && { a: from(ofA, first.a), b: from(ofB, first.b) };
+}
+
+interface Placed {
+  readonly deed: Deed;
+  /** The call that it belongs to, or the turns of the task. */
+  readonly lane: string;
+}
+
+function lanesOf(deeds: readonly Placed[]): ReadonlyMap<string, readonly Deed[]> {
+  const lanes = [...Map.groupBy(deeds, ({ lane }) => lane)];
+  return new Map(lanes.map(([lane, placed]) => [lane, placed.map(({ deed }) => deed)]));
+}
+
+function from(placed: readonly Placed[], first: Deed | undefined): readonly Deed[] {
+  const deeds = placed.map(({ deed }) => deed);
+  return first ? deeds.slice(deeds.indexOf(first)) : [];
+}
+
+function isSame(a: Deed | undefined, b: Deed | undefined): boolean {
+  return !!a && !!b && a.author === b.author && canonicalJson(a.what) === canonicalJson(b.what);
+}
+
+function laneOf(body: EventBody): string {
+  if (body.type === 'artifact') return stepOfId(body.artifact.id) ?? body.artifact.id;
+  return 'step' in body && body.step.includes('.') ? rootOf(body.step) : 'turns';
+}
+
+/** The events that say what was done. The text of a turn is in its end, and crashes are no deeds. */
+const DEEDS: ReadonlySet<string> = new Set(
+  (
+    'message turn-end tool-call tool-result delegation-start delegation-end question artifact ' +
+    'cancel-request run-end'
+  ).split(' '),
+);
+
+function deedsOf({ agent, events }: RecordedTask): readonly Placed[] {
+  const done = events.filter(({ body }) => DEEDS.has(body.type));
+  return done.map(({ seq, author = agent, body }) => {
+    const what = plain(body as unknown as Json) as JsonObject;
+    return { deed: { seq, author, what }, lane: laneOf(body) };
+  });
+}
+
+/** The members that are others in every task. */
+const LEFT_OUT: ReadonlySet<string> = new Set(
+  (
+    'id key hash callId taskId contextId peerContextId usage expiresAt lastChunk fromOutside metadata ' +
+    'extensions referenceTaskIds block'
+  ).split(' '),
+);
+/** The members whose values are content, in which any name may occur. */
+const CONTENT: ReadonlySet<string> = new Set(['arguments', 'data']);
+/** The code of a question, which is made of its hash. */
+const CODE = /\b(approve|deny|Reply:) [0-9A-Z]{4}\b/g;
+
+function plain(value: Json): Json {
+  if (typeof value === 'string') return value.replace(CODE, '$1 …');
+  if (Array.isArray(value)) return (value as Json[]).map(plain);
+  if (!isJsonObject(value)) return value;
+  const kept = Object.entries(value).filter(([name, member]) => !LEFT_OUT.has(name) && member !== undefined);
+  return Object.fromEntries(
+    kept.map(([name, member]): [string, Json] => {
+      // A question and a reply to it, in a part of a message, name its hash.
+      const isReply = name === 'data' && isJsonObject(member) && ('answer' in member || 'question' in member);
+      return [name, CONTENT.has(name) && !isReply ? (member as Json) : plain(member as Json)];
+    }),
+  );
+}
