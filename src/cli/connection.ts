@@ -10,7 +10,7 @@ import { loadConfig, type LoadedConfig, type LoadOptions } from '../config/load.
 import type { Env } from '../config/env.js';
 import type { Terminal } from '../terminal/terminal.js';
 import { loadToken } from '../config/node-credentials.js';
-import { isRunningAt } from '../config/running-server.js';
+import { isRunningAt, runningPort } from '../config/running-server.js';
 import { hostInUrl, isLoopback } from '../core/addresses.js';
 import { silentLogger } from '../core/logger.js';
 import type { ServerTrust } from '../core/http.js';
@@ -67,7 +67,10 @@ export interface Connection {
 const TIMEOUT_MS = 60_000;
 const WILDCARD = /^(0\.0\.0\.0|::|)$/;
 
-/** Connects to the server of `--url`, else of LANGO_URL, else the one that the configuration describes. Sends nothing. */
+/**
+ * Connects to the server of `--url`, else of LANGO_URL, else the one that runs in the data folder, else the one that the
+ * configuration describes. Sends nothing.
+ */
 export async function connect({ flags, env }: Where<ConnectionFlags>): Promise<Connection> {
   const given = flags.url ?? env.url;
   const address = given === undefined ? undefined : parseUrl(given);
@@ -76,7 +79,7 @@ export async function connect({ flags, env }: Where<ConnectionFlags>): Promise<C
   // With address and token given the configuration is not read: it may be broken.
   if (address && token !== undefined) return open(address, { token, binding });
   const loaded = await loadConfigOf({ flags, env }, 'call');
-  const url = address ?? new URL(configuredOrigin(loaded.config));
+  const url = address ?? new URL(configuredOrigin(loaded.config, await runningPort(loaded.config.home)));
   if (!(await isOwn(url, loaded.config))) return open(url, { token, binding });
   const trust = await ownTrust(url, loaded.config);
   return open(url, { token: token ?? (await ownToken(loaded)), binding, trust });
@@ -107,15 +110,16 @@ export function open(url: URL, { token, binding, trust }: Access): Connection {
   };
 }
 
-/** The origin of a server with this configuration on this machine. Throws when its port is not fixed. */
-function configuredOrigin({ server }: Config): string {
+/** The origin of a server with this configuration on this machine. Throws when none runs and its port is not fixed. */
+function configuredOrigin({ server }: Config, running?: number): string {
   const scheme = server.tls.certFile === undefined ? 'http' : 'https';
-  if (server.port === 0) {
-    const hint = 'Give the address of the server with --url or LANGO_URL.';
-    throw usageError('The configuration names no fixed port (server.port is 0).', hint);
+  const port = running ?? server.port;
+  if (port === 0) {
+    const hint = 'Start it with "lango serve", or give the address of another with --url or LANGO_URL.';
+    throw usageError('No server runs in this data folder, and server.port is 0.', hint);
   }
   const host = WILDCARD.test(server.host) ? 'localhost' : hostInUrl(server.host);
-  return `${scheme}://${host}:${server.port}`;
+  return `${scheme}://${host}:${port}`;
 }
 
 export function overridesOf({ home, config: configFile }: FolderFlags) {

@@ -10,6 +10,7 @@ import { fail, failedBy, ok, warn, type CheckResult } from './doctor-checks.js';
 import { describeFamily, describeFinding, tryServer } from './doctor-trial.js';
 import { EXIT } from '../terminal/exit.js';
 import { isNoServer, readStatus } from './explain.js';
+import { runningPort } from '../config/running-server.js';
 import { OLDEST_NODE } from '../config/supported-node.js';
 import { withOwnerOf } from './owner-client.js';
 import type { Diagnosis } from '../core/capability.js';
@@ -131,7 +132,7 @@ interface ServerState {
 
 async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<ServerState> {
   const isNamed = (call.flags.url ?? call.env.url) !== undefined;
-  if (!isNamed && config.server.port === 0)
+  if (!isNamed && config.server.port === 0 && (await runningPort(config.home)) === undefined)
     return { finding: ok('server', 'takes a free port at each start') };
   try {
     const connection = await connect(call);

@@ -106,7 +106,8 @@ export class Renderer {
         this.#line(`${this.#name(event.author)} ${this.#paint.dim('▪')} ${artifactText(event.artifact)}`);
         break;
       case 'authorization':
-        // Only a delegation asks for these.
+      case 'away':
+        // Only a delegation is told of these.
         break;
       case 'end':
         this.#showEnd(event);

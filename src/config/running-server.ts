@@ -24,16 +24,20 @@ export async function recordRunningServer(home: string, port: number): Promise<(
   return () => rm(fileIn(home), { force: true });
 }
 
+/** The port of the server of the data folder; undefined when none runs. */
+export async function runningPort(home: string): Promise<number | undefined> {
+  try {
+    const { port, pid, started } = JSON.parse(await readFile(fileIn(home), 'utf8')) as RunningServer;
+    // Another user's process may have the id by now, and listen on the port.
+    return isAlive(pid) && started === (await startTimeOf(pid)) ? port : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether the server of the data folder runs and has this port. */
 export async function isRunningAt(home: string, port: number): Promise<boolean> {
-  try {
-    const running = JSON.parse(await readFile(fileIn(home), 'utf8')) as RunningServer;
-    if (running.port !== port || !isAlive(running.pid)) return false;
-    // Another user's process may have the id by now, and listen on the port.
-    return running.started === (await startTimeOf(running.pid));
-  } catch {
-    return false;
-  }
+  return (await runningPort(home)) === port;
 }
 
 /** Distinguishes a process from a later one with the same id: field 22 of /proc/PID/stat, after a name that may hold ")". */

@@ -26,6 +26,22 @@ async function shareServer({ folder }: Home): Promise<void> {
     await copyFile(path.join(home.folder, file), path.join(folder, file));
 }
 
+describe('the address that a client command finds', () => {
+  it('is that of the server that runs in its data folder, whatever port the configuration names', async () => {
+    const sent = await langoHere(['send', 'hello'], { env: home.env });
+    expect(sent).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Hello!/) });
+    const doctor = await langoHere(['doctor'], { env: home.env });
+    expect(doctor.stdout).toContain(`one runs at ${server.origin}`);
+  });
+
+  it('is missing where no server runs and no port is named, and the error says what to do', async () => {
+    const idle = await makeHome('server: { port: 0 }');
+    const { code, stderr } = await langoHere(['send', 'hello'], { env: idle.env });
+    await idle.remove();
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('lango serve') });
+  });
+});
+
 describe('the configuration that a client command reads', () => {
   it('needs no secret of the server but its token', async () => {
     const other = await makeHome(
