@@ -106,7 +106,7 @@ function flatAgent(options: AgentTreeOptions): Agent {
   return toolUser(options, {
     name: FLAT_AGENT_NAME,
     purpose: 'One agent that answers and acts with all the tools of this server.',
-    instruction: flatAgentInstruction(options.prompts),
+    instruction: () => flatAgentInstruction(options.prompts),
     toolbox: makeToolbox({ tools, sources, owns: () => true }, options),
     controls: [askUser],
   });
@@ -117,7 +117,7 @@ function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions):
   return toolUser(options, {
     name: spec.name,
     purpose: spec.description,
-    instruction: subAgentInstruction(spec),
+    instruction: (isFromUser) => subAgentInstruction(spec, isFromUser),
     toolbox,
     controls: [declineRequest, askUser],
     output: spec.output,
@@ -134,7 +134,7 @@ export function makeDefinedAgent(defined: DefinedAgent, options: Omit<AgentTreeO
   const agent = toolUser(options, {
     name,
     purpose: description,
-    instruction: subAgentInstruction(defined),
+    instruction: (isFromUser) => subAgentInstruction(defined, isFromUser),
     toolbox,
     controls: [declineRequest, askUser],
     output,
@@ -149,7 +149,8 @@ export function makeDefinedAgent(defined: DefinedAgent, options: Omit<AgentTreeO
 interface ToolUser {
   readonly name: string;
   readonly purpose: string;
-  readonly instruction: string;
+  /** The instruction for tasks of a user, and for those of another agent. */
+  readonly instruction: (isFromUser: boolean) => string;
   readonly toolbox: Toolbox;
   /** The functions that the agent can call besides its tools. */
   readonly controls: readonly AgentFunction[];
@@ -163,7 +164,8 @@ function toolUser(
   options: AgentTreeOptions,
   { name, purpose, instruction, toolbox, controls, output, others }: ToolUser,
 ): Agent {
-  const system = instructionBlocks(instruction, options.prompts);
+  const blocksFor = (isFromUser: boolean) => instructionBlocks(instruction(isFromUser), options.prompts);
+  const [forUsers, forAgents] = [blocksFor(true), blocksFor(false)];
   return makeAgent(options, {
     name,
     purpose,
@@ -173,6 +175,7 @@ function toolUser(
     extendedSkills: () => toolSkills(toolbox.tools()),
     open({ task }) {
       const search = new FunctionSearch();
+      const system = task.grant.chain.length === 0 ? forUsers : forAgents;
       return (messages) => ({
         system: [...system, ...(output ? [DATA_NOTE] : []), ...(others?.() ?? [])],
         functions: search.offer(toolbox.functions(task), controls, messages),

@@ -1,4 +1,5 @@
 import { OUTCOME_UNKNOWN } from '../a2a/client/watch.js';
+import { FLAT_AGENT_NAME } from '../core/agent.js';
 import { type ErrorCode, causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../core/text.js';
 import { isLoopback } from '../core/addresses.js';
@@ -80,7 +81,9 @@ export const USED_STATES: readonly AgentStatus['state'][] = ['ready', 'degraded'
 
 /** Notes the remote agents that a Lango server waits for: an output may lack what they know. Notes nothing without any. */
 export async function noteAbsentAgents(connection: Connection, { note, typed }: Terminal): Promise<void> {
-  const { peers = [] } = (await readStatus(connection).catch(() => undefined)) ?? {};
+  const { root, peers = [] } = (await readStatus(connection).catch(() => undefined)) ?? {};
+  // One agent alone asks no others.
+  if (root === FLAT_AGENT_NAME) return;
   const absent = peers.filter(({ kind, state }) => kind === 'remote' && !USED_STATES.includes(state));
   if (absent.length === 0) return;
   const names = absent.map(

@@ -92,7 +92,8 @@ function greeting(
   const { origin, grpcPort, token, model, agents, root } = address;
   const row = (name: string, value: string): string => `  ${paint.dim(name.padEnd(7))} ${value}`;
   const place = isKept ? `in ${tokenPath(config.home)}` : 'that of auth.token or LANGO_TOKEN';
-  const access = token === undefined || isKept ? '' : `LANGO_TOKEN=${isLive ? token : 'TOKEN'} `;
+  const isGiven = token === undefined ? config.auth.mode === 'jwt' : !isKept;
+  const access = isGiven ? `LANGO_TOKEN=${isLive ? (token ?? 'TOKEN') : 'TOKEN'} ` : '';
   const isElsewhere = access === '' && config.home !== readEnv({}).home;
   const home = isElsewhere ? ` --home ${shellWord(config.home)}` : '';
   return [

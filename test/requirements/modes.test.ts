@@ -293,6 +293,9 @@ describe('P. Which agent owns a tool', () => {
     const model = new ScriptedModel({ writer: [say('a poem')] });
     await withServer({ model, settings }, async (server) => {
       expect((await sendText(server, 'write', { agent: 'writer' })).end.text).toBe('a poem');
+      const [direct] = model.asked('writer');
+      expect(direct!.system[0]!.text).toContain('The request comes from the user.');
+      expect(direct!.system.map(({ text }) => text).join()).not.toContain('orchestrator');
       const left = server.log.lines.filter((line) => line.includes('is left out'));
       expect(left).toEqual([expect.stringMatching(/"warn".*the agent reader is left out.*\(read_\)/)]);
     });
