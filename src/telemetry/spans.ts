@@ -15,6 +15,10 @@ const MAX_SPANS = 5_000;
 const PARENT = [36, 52] as const;
 /** The provider name of agents and peers, and of models whose id names no vendor. */
 const OWN_PROVIDER = 'lango';
+/** In seconds, from the beginning of a model call. */
+const FIRST_TEXT = 'lango.time_to_first_text';
+/** The step of the time in which a task waits for a person. */
+const WAIT = 'wait';
 
 /**
  * Returns a function that reads the spans of an owner's task and of the tasks below it on this node. A task on another node
@@ -158,8 +162,20 @@ class Projection {
           'lango.state': body.state,
           ...(body.state !== 'completed' && !isInterrupted(body.state) && { 'error.type': body.state }),
         });
+      case 'text-delta':
+        if (!body.isMessage) this.#noteFirstText(at);
+        return;
+      case 'run-start':
+        return this.#end(WAIT, at, {});
       case 'run-end':
-        return this.#endRun(body, at);
+        this.#endRun(body, at);
+        if (isInterrupted(body.state))
+          this.#begin(WAIT, event, {
+            kind: 'internal',
+            name: 'wait_for_person',
+            attributes: { 'lango.state': body.state },
+          });
+        return;
       default:
     }
   }
@@ -206,9 +222,18 @@ class Projection {
     this.#end(step, at, { ...usageOf(usage), 'gen_ai.response.finish_reasons': [stopReason] });
   }
 
+  /** The first text of the agent's model call that is under way. */
+  #noteFirstText(at: number): void {
+    const call = [...this.#open.values()].find(
+      ({ attributes }) => attributes['gen_ai.operation.name'] === 'chat',
+    );
+    if (call) call.attributes[FIRST_TEXT] ??= (at - call.startedAt) / 1_000;
+  }
+
   /** Ends the run. Spans that are still open failed, unless the task waits for a person. */
   #endRun({ state, reason, usage }: BodyOf<'run-end'>, at: number): void {
     const { attributes } = this.#task;
+    this.#end(WAIT, at, {});
     if (!isInterrupted(state)) {
       for (const step of [...this.#open.keys()]) this.#end(step, at, { 'error.type': reason ?? state });
     }

@@ -194,6 +194,34 @@ describeConsole('the chat in a browser', () => {
     await page.getByText(/1 of \d+ tasks match/).waitFor();
   });
 
+  it('shows the steps of a task on one time axis, with what went in and came out', async () => {
+    await go('#/chat/lango-orchestrator/ordered');
+    await page.getByRole('link', { name: 'completed' }).click();
+    await page.getByRole('link', { name: 'waterfall' }).click();
+    const tool = page.getByRole('button', { name: /fs_list/ });
+    await tool.waitFor();
+    expect(await page.locator('.bar-row').count()).toBe(7);
+    expect(await page.locator('.bar.critical').count()).toBeGreaterThan(3);
+    await page
+      .getByRole('button', { name: /claude-test.*tokens/ })
+      .first()
+      .waitFor();
+    await tool.click();
+    await page.getByLabel('The chosen step').getByText('"path": "."').waitFor();
+    await shot(page, 'waterfall');
+    expect(await seriousFaults(page)).toEqual([]);
+    await tool.focus();
+    const width = async () => (await page.locator('.bar.tool').boundingBox())!.width;
+    const before = await width();
+    await page.keyboard.press('+');
+    await page.keyboard.press('0');
+    expect(await width()).toBe(before);
+    await page.getByRole('button', { name: 'Show the task at this event' }).click();
+    await page.getByText('As it was: event').waitFor();
+    expect(await page.getByRole('button', { name: /The folder/ }).count()).toBe(0);
+    expect(await page.locator('.bar-row').count()).toBeLessThan(7);
+  });
+
   it('stops what runs', async () => {
     middle = Promise.withResolvers<void>();
     await go('#/chat/lango-orchestrator/stopping');

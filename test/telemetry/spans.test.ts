@@ -65,6 +65,30 @@ describe('the spans of a task', () => {
     expect(await trace(ANA, 'a')).toEqual(await trace(ANA, 'a'));
   });
 
+  it('show when the first text of a model call came, and how long the task waited for a person', async () => {
+    const text = (replace: boolean): EventBody => ({
+      type: 'text-delta',
+      artifactId: 'answer',
+      text: 'a',
+      replace,
+    });
+    const asks: EventBody = { type: 'run-end', state: 'input-required', usage: USAGE };
+    const done: EventBody = { type: 'run-end', state: 'completed', usage: USAGE };
+    const runStart: EventBody = { type: 'run-start', attempt: 2 };
+    const bodies = [turnStart('t1'), text(true), text(false), turnEnd('t1'), asks, runStart, done];
+    const { spans } = await tracesOf({ id: 'a', bodies })(ANA, 'a');
+    expect(spans.map(({ name, startedAt, endedAt }) => [name, startedAt, endedAt])).toEqual([
+      ['invoke_agent helper', 0, 70],
+      ['chat', 10, 40],
+      ['wait_for_person', 50, 60],
+    ]);
+    expect(spans[1]!.attributes['lango.time_to_first_text']).toBe(0.01);
+    const canceled: EventBody = { type: 'run-end', state: 'canceled', usage: USAGE };
+    const left = await tracesOf({ id: 'a', bodies: [asks, canceled] })(ANA, 'a');
+    expect(left.spans[1]).toMatchObject({ name: 'wait_for_person', endedAt: 20 });
+    expect(left.spans[1]!.attributes['error.type']).toBeUndefined();
+  });
+
   it('end with the reason of a failed run', async () => {
     const end: EventBody = { type: 'run-end', state: 'failed', reason: 'limit-cost', usage: USAGE };
     const { spans } = await tracesOf({ id: 'a', bodies: [turnStart('t1'), end] })(ANA, 'a');

@@ -8,9 +8,10 @@ import { Json, Parts, visible } from './parts.js';
 import { Decisions, Questions } from './questions.js';
 import { titleOf } from './tasks.js';
 import { Spending, Tree } from './tree.js';
+import { Waterfall } from './waterfall.js';
 import { activityIn, authorIn, hasEnded, seqOf, stateWords, type StreamEvent, type Task } from './wire.js';
 
-const TABS = ['conversation', 'events', 'tree', 'artifacts', 'raw'] as const;
+const TABS = ['conversation', 'waterfall', 'events', 'tree', 'artifacts', 'raw'] as const;
 const ROW_PIXELS = 32;
 
 /** One task: as a conversation, as a timeline of events, with what it delegated and made, and as it was at any event. */
@@ -127,6 +128,15 @@ function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
               {lineOf(events[index]!)}
             </button>
           )}
+        />
+      );
+    case 'waterfall':
+      return (
+        <Waterfall
+          task={task}
+          events={events}
+          at={count === events.length ? undefined : timeOf(events, count)}
+          onMove={move}
         />
       );
     case 'tree':

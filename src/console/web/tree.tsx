@@ -1,24 +1,15 @@
-import type { Span, TaskTrace } from '../../core/node-status.js';
-import { owner } from './api.js';
+import type { Span } from '../../core/node-status.js';
 import { agentsOf, node, readCard } from './node.js';
 import { visible } from './parts.js';
 import { duration, link, money, Note, number, Table, useLoaded } from './page.js';
-import { hasEnded, stateWords, usageIn, type Task } from './wire.js';
+import { asOf, spent, textIn, useTrace, type Below } from './trace.js';
+import { stateWords, usageIn, type Task } from './wire.js';
 
-/** The spans below each span, as they were at a time. */
-type Below = ReadonlyMap<string | undefined, readonly Span[]>;
-
-const REFRESH_MS = 500;
 const TOOLS_SHOWN = 20;
 
 /** The delegations below a task, with the time, tokens and money of each, as they were at `at` (in ms) or as they are now. */
 export function Tree({ task, at }: Readonly<{ task: Task; at: number | undefined }>) {
-  const isOver = hasEnded(task.status.state);
-  const { value, fault } = useLoaded(
-    () => owner<TaskTrace>(`tasks/${encodeURIComponent(task.id)}/trace`),
-    [task.id, isOver],
-    isOver ? undefined : REFRESH_MS,
-  );
+  const { value, fault } = useTrace(task);
   if (!value) return <Note>{fault || 'Loading the tree…'}</Note>;
   const spans = value.spans.filter(({ startedAt }) => at === undefined || startedAt <= at).map(asOf(at));
   const below = Map.groupBy(spans, ({ parent }) => parent);
@@ -34,22 +25,7 @@ export function Tree({ task, at }: Readonly<{ task: Task; at: number | undefined
   );
 }
 
-/** Returns a span as it was at `at`: without its end and its usage when it ended later. */
-const asOf =
-  (at = Infinity) =>
-  (span: Span): Span => {
-    const { endedAt, attributes, ...rest } = span;
-    if (endedAt === undefined || endedAt <= at) return span;
-    const known = Object.entries(attributes).filter(([name]) => !/usage|cost|state|error/.test(name));
-    return { ...rest, attributes: Object.fromEntries(known) };
-  };
-
 const isDelegation = (name: string) => name.startsWith('invoke_agent ');
-const textIn = ({ attributes }: Span, name: string) => {
-  const value = attributes[name];
-  return typeof value === 'string' ? value : undefined;
-};
-
 /** An agent at work: the task that was asked for, or a delegation with the task that it began. */
 function Agent({ span, below }: Readonly<{ span: Span; below: Below }>) {
   const agent = textIn(span, 'gen_ai.agent.name') ?? '';
@@ -143,26 +119,6 @@ function FarLink(props: Readonly<{ agent: string; url: string; place: string; ho
 function spentWords(span: Span, below: Below): string {
   const { tokens, costs } = spent(span, below);
   return [`${number(tokens)} tokens`, money(costs)].filter(Boolean).join(', ');
-}
-
-type Spent = Readonly<{ tokens: number; costs: readonly { cost: number; currency: string }[] }>;
-
-function spent(span: Span, below: Below): Spent {
-  const { attributes } = span;
-  const input = attributes['gen_ai.usage.input_tokens'];
-  if (typeof input !== 'number') {
-    const parts = (below.get(span.id) ?? []).map((one) => spent(one, below));
-    return {
-      tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
-      costs: parts.flatMap(({ costs }) => costs),
-    };
-  }
-  const cost = attributes['lango.cost'];
-  const currency = textIn(span, 'lango.currency');
-  return {
-    tokens: input + Number(attributes['gen_ai.usage.output_tokens'] ?? 0),
-    costs: typeof cost === 'number' && currency !== undefined ? [{ cost, currency }] : [],
-  };
 }
 
 /** The tokens and money of each agent and model, on each node. */

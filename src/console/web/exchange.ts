@@ -1,0 +1,77 @@
+import type { Span } from '../../core/node-status.js';
+import { activityIn, authorIn, type StreamEvent } from './wire.js';
+
+/** The times of the journal and of a task on another node may differ by so much. */
+const NEAR_MS = 2_000;
+
+interface Exchange {
+  readonly input?: unknown;
+  readonly output?: string;
+  /** The number of the event with which the step began. */
+  readonly event?: number;
+}
+
+/** What went into a step and came out of it, read from the events of the task. `agent`: whose step it is. */
+export function exchangeOf(span: Span, agent: string | undefined, events: readonly StreamEvent[]): Exchange {
+  const [operation, subject = ''] = span.name.split(' ');
+  const type =
+    operation === 'execute_tool' ? 'tool-call' : operation === 'chat' ? 'turn-start' : 'delegation-start';
+  const at = nearest(events, span.startedAt, (event) => {
+    const activity = activityOf(event);
+    if (activity?.type !== type) return false;
+    if (activity.type === 'delegation-start') return activity.agent === subject;
+    if (activity.type === 'tool-call' && activity.tool !== subject) return false;
+    return agent === undefined || authorOf(event) === agent;
+  });
+  const begin = at === undefined ? undefined : activityOf(events[at]!);
+  if (at === undefined || !begin) return {};
+  const author = authorOf(events[at]!);
+  const place = { event: at + 1 };
+  if (begin.type === 'delegation-start') return { ...place, input: begin.request };
+  const later = events.slice(at + 1);
+  if (begin.type === 'tool-call') {
+    const result = later
+      .map(activityOf)
+      .find((one) => one?.type === 'tool-result' && one.tool === begin.tool);
+    return {
+      ...place,
+      input: begin.arguments,
+      ...(result?.type === 'tool-result' && { output: result.text }),
+    };
+  }
+  return { ...place, output: textAfter(later, author) };
+}
+
+/** The text that an author writes before anything else of theirs. */
+function textAfter(events: readonly StreamEvent[], author: string): string {
+  let text = '';
+  for (const event of events) {
+    if (authorOf(event) !== author) continue;
+    const activity = activityOf(event);
+    if (event.artifactUpdate)
+      text += event.artifactUpdate.artifact.parts.map((part) => part.text ?? '').join('');
+    else if (activity?.type === 'text') text += activity.text;
+    else break;
+  }
+  return text;
+}
+
+const activityOf = ({ statusUpdate }: StreamEvent) => activityIn({ metadata: statusUpdate?.metadata });
+const authorOf = ({ statusUpdate, artifactUpdate }: StreamEvent) =>
+  authorIn({ metadata: statusUpdate?.metadata ?? artifactUpdate?.artifact.metadata });
+
+/** The index of the event that is nearest to a time, of those that `isMeant`; undefined when none is near. */
+function nearest(
+  events: readonly StreamEvent[],
+  time: number,
+  isMeant: (event: StreamEvent) => boolean,
+): number | undefined {
+  let found: number | undefined;
+  let best = NEAR_MS;
+  for (const [index, event] of events.entries()) {
+    const off = Math.abs(Date.parse(event.statusUpdate?.status.timestamp ?? '') - time);
+    if (!(off <= best) || !isMeant(event)) continue;
+    [found, best] = [index, off];
+  }
+  return found;
+}

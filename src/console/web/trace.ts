@@ -1,0 +1,55 @@
+import type { Span, TaskTrace } from '../../core/node-status.js';
+import { owner } from './api.js';
+import { useLoaded } from './page.js';
+import { hasEnded, type Task } from './wire.js';
+
+/** The spans below each span, as they were at a time. */
+export type Below = ReadonlyMap<string | undefined, readonly Span[]>;
+
+const REFRESH_MS = 500;
+
+/** Reads the trace of a task with the tasks below it, again and again while the task works. */
+export function useTrace(task: Task) {
+  const isOver = hasEnded(task.status.state);
+  return useLoaded(
+    () => owner<TaskTrace>(`tasks/${encodeURIComponent(task.id)}/trace`),
+    [task.id, isOver],
+    isOver ? undefined : REFRESH_MS,
+  );
+}
+
+/** Returns a span as it was at `at`: without its end and its usage when it ended later. */
+export const asOf =
+  (at = Infinity) =>
+  (span: Span): Span => {
+    const { endedAt, attributes, ...rest } = span;
+    if (endedAt === undefined || endedAt <= at) return span;
+    const known = Object.entries(attributes).filter(([name]) => !/usage|cost|state|error/.test(name));
+    return { ...rest, attributes: Object.fromEntries(known) };
+  };
+
+export const textIn = ({ attributes }: Span, name: string) => {
+  const value = attributes[name];
+  return typeof value === 'string' ? value : undefined;
+};
+
+type Spent = Readonly<{ tokens: number; costs: readonly { cost: number; currency: string }[] }>;
+
+/** The tokens and money of a span; while it works, those of the steps below it. */
+export function spent(span: Span, below: Below): Spent {
+  const { attributes } = span;
+  const input = attributes['gen_ai.usage.input_tokens'];
+  if (typeof input !== 'number') {
+    const parts = (below.get(span.id) ?? []).map((one) => spent(one, below));
+    return {
+      tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
+      costs: parts.flatMap(({ costs }) => costs),
+    };
+  }
+  const cost = attributes['lango.cost'];
+  const currency = textIn(span, 'lango.currency');
+  return {
+    tokens: input + Number(attributes['gen_ai.usage.output_tokens'] ?? 0),
+    costs: typeof cost === 'number' && currency !== undefined ? [{ cost, currency }] : [],
+  };
+}
