@@ -5,7 +5,7 @@ set -eu
 umask 077
 folder=${1:-secrets}
 mkdir -p "$folder"
-for name in token vault-passphrase database-password; do
+for name in token vault-passphrase database-password metrics-token; do
   [ -s "$folder/$name" ] || openssl rand -hex 24 >"$folder/$name"
 done
 [ -s "$folder/database-url" ] ||

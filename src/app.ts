@@ -298,13 +298,14 @@ function openJournal(
 
 /** Opens the audit log, and the metrics, which count its entries. Without `metrics.enabled` there are none. */
 async function openObservers(
-  { config, logger }: AppOptions,
+  options: AppOptions,
   secrets: Set<string>,
   onStop: OnStop,
 ): Promise<Parts<'audit' | 'metrics'>> {
+  const { config, logger } = options;
   const { audit, close } = await openAudit({ file: config.logging.auditFile, secrets, logger });
   onStop(close);
-  const metrics = await openMetricsOf(config);
+  const metrics = await openMetricsOf(options);
   return { audit: metrics?.observeAudit(audit) ?? audit, metrics };
 }
 

@@ -8,7 +8,7 @@ import { createPushSender } from '../a2a/server/push-sender.js';
 import { signCard } from '../a2a/server/signing.js';
 import { describeOnCard } from '../agents/node-agents.js';
 import { loadCardFiles } from '../config/cards.js';
-import { agentLimits, type Config } from '../config/config.js';
+import { agentLimits } from '../config/config.js';
 import { packageRoot, packageVersion } from '../config/package-root.js';
 import { rootAgentName } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
@@ -16,6 +16,7 @@ import type { Caller } from '../core/identity.js';
 import { createSealer } from '../core/sealing.js';
 import { createTargetCheck } from '../http/address-check.js';
 import { isOperator } from '../http/identity.js';
+import { constantTimeEquals } from '../http/verifiers.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { egressOf, type Parts } from './node.js';
@@ -116,11 +117,15 @@ export function createPush(node: PushParts): Push | undefined {
 }
 
 /** The metrics of this node; undefined when they are off. Their code is loaded only when they are on. */
-export async function openMetricsOf({ auth, metrics }: Config): Promise<Metrics | undefined> {
+export async function openMetricsOf({
+  config: { auth, metrics },
+  secrets: { metricsToken },
+}: Parts<'config' | 'secrets'>): Promise<Metrics | undefined> {
   if (!metrics.enabled) return undefined;
   const { openMetrics } = await import('../telemetry/metrics.js');
   const mayRead = (caller: Caller): boolean => isOperator(auth, caller);
-  return openMetrics({ allowFrom: metrics.allowFrom, mayRead });
+  const isToken = metricsToken === undefined ? () => false : constantTimeEquals(metricsToken);
+  return openMetrics({ allowFrom: metrics.allowFrom, isToken, mayRead });
 }
 
 /** Exports spans to the collector of the configuration, and loads its code only then. Returns the function that stops it. */

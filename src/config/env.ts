@@ -27,6 +27,10 @@ export const ENV_VARIABLES = {
     name: 'LANGO_DATABASE_CA',
     description: 'The file of the authorities of the PostgreSQL server, if the file has no `storage.caFile`.',
   },
+  metricsToken: {
+    name: 'LANGO_METRICS_TOKEN',
+    description: 'The bearer token for the metrics, if the file has no `metrics.token`.',
+  },
   httpsProxy: {
     name: 'HTTPS_PROXY',
     description: 'The proxy for https addresses, if the file has no `egress.proxy`. Also `https_proxy`.',
@@ -69,7 +73,13 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The variables of this table that hold secrets: each may be in a file, which the variable with `_FILE` names. */
-export const SECRET_VARIABLES = ['token', 'anthropicApiKey', 'openaiApiKey', 'databaseUrl'] as const;
+export const SECRET_VARIABLES = [
+  'token',
+  'anthropicApiKey',
+  'openaiApiKey',
+  'databaseUrl',
+  'metricsToken',
+] as const;
 
 type Texts = Readonly<Record<keyof typeof ENV_VARIABLES, string | undefined>>;
 

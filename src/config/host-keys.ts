@@ -73,6 +73,9 @@ export const metrics = group('Metrics for Prometheus at `/metrics`; see [Watch i
     false,
     'Serve metrics to callers with a token; in mode `jwt` one with `auth.jwt.operatorScope`. A program that uses Lango as a library installs the package `prom-client`.',
   ),
+  token: secret(
+    'A bearer token that reads the metrics, and nothing else. Default: `LANGO_METRICS_TOKEN`, if it is set.',
+  ),
   allowFrom: list(
     z.array(text()),
     'Addresses (`10.0.0.7`) and networks (`10.0.0.0/8`) that read the metrics without a token.',

@@ -79,7 +79,7 @@ function fromEnv({ variables }: Env, name: string, path: Path): Override {
 }
 
 function secretsFrom(env: Env, values: Group): readonly Override[] {
-  const { token, anthropicApiKey, openaiApiKey, databaseUrl } = ENV_VARIABLES;
+  const { token, anthropicApiKey, openaiApiKey, databaseUrl, metricsToken } = ENV_VARIABLES;
   const vendors = { anthropic: anthropicApiKey.name, openai: openaiApiKey.name };
   const main = vendorOf(env, isGroup(values['model']) ? values['model']['provider'] : undefined);
   return [
@@ -89,6 +89,7 @@ function secretsFrom(env: Env, values: Group): readonly Override[] {
       fromEnv(env, vendors[vendor], ['model', 'apiKeys', vendor]),
     ),
     fromEnv(env, databaseUrl.name, ['storage', 'url']),
+    fromEnv(env, metricsToken.name, ['metrics', 'token']),
   ];
 }
 

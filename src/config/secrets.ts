@@ -28,6 +28,8 @@ export interface Secrets {
   readonly inAddresses: readonly string[];
   /** The PostgreSQL database with its password; undefined for the embedded database. */
   readonly databaseUrl: string | undefined;
+  /** The bearer token that reads the metrics alone. */
+  readonly metricsToken: string | undefined;
 }
 
 export function secretsOf(
@@ -35,7 +37,7 @@ export function secretsOf(
   settings: Settings,
   { model }: Pick<Config, 'model'>,
 ): Secrets {
-  const { auth, a2a, storage, telemetry } = settings;
+  const { auth, a2a, metrics, storage, telemetry } = settings;
   return {
     token: auth.token,
     introspectionSecret: auth.introspection.clientSecret,
@@ -45,6 +47,7 @@ export function secretsOf(
     otlpHeaders: telemetry.otlp.headers,
     inAddresses: addressSecrets(settings),
     databaseUrl: storage.url,
+    metricsToken: metrics.token,
     remotes: new Map(a2a.remoteAgents.map((agent) => [agent.name, remoteSecretsOf(agent)])),
   };
 }
@@ -100,6 +103,7 @@ const KEYS = {
   token: 'auth.token',
   introspectionSecret: 'auth.introspection.clientSecret',
   databaseUrl: 'storage.url',
+  metricsToken: 'metrics.token',
 } satisfies Record<keyof Omit<Secrets, ListedApart>, string>;
 
 type ListedApart =

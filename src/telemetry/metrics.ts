@@ -16,6 +16,7 @@ export interface MetricSources {
 
 export interface MetricsOptions {
   readonly allowFrom: readonly string[]; // Addresses and networks that read the metrics without a token.
+  readonly isToken: (given: string) => boolean; // Whether a bearer token is the one for metrics alone.
   readonly mayRead: (caller: Caller) => boolean; // Whether a caller with a token may read them.
 }
 
@@ -66,7 +67,8 @@ export class Metrics {
 
   /** Responds to a scrape. Rejects with `unauthenticated` or `forbidden`. */
   async respond(exchange: HttpExchange): Promise<void> {
-    if (!this.#isAllowed(exchange.address) && !this.#options.mayRead(await exchange.caller())) {
+    const isKnown = this.#isAllowed(exchange.address) || this.#hasToken(exchange);
+    if (!isKnown && !this.#options.mayRead(await exchange.caller())) {
       const hint =
         'Use a token with the scope auth.jwt.operatorScope, or add the address to metrics.allowFrom.';
       throw new LangoError('forbidden', 'Only operators of this server may read its metrics.', { hint });
@@ -89,6 +91,11 @@ export class Metrics {
       webhooks.map(([state, count]) => [{ state }, Number(count)]),
     );
     this.#instruments.set('streams', [[{}, streams?.() ?? 0]]);
+  }
+
+  #hasToken({ request }: HttpExchange): boolean {
+    const [, given] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
+    return given !== undefined && this.#options.isToken(given);
   }
 
   #isAllowed(address: string): boolean {

@@ -16,6 +16,7 @@ describe('the secrets of a configuration', () => {
       },
       vault: { passphrase: 'SECRET-passphrase' },
       storage: { url: 'SECRET-database' },
+      metrics: { token: 'SECRET-metrics' },
       egress: {
         proxy: 'http://me:SECRET-proxy@proxy:3128',
         httpProxy: 'me:SECRET-proxy-http@proxy:3129',
@@ -82,6 +83,7 @@ describe('the secrets of a configuration', () => {
         'key',
         'login',
         'mcp',
+        'metrics',
         'oauth',
         'openai',
         'option',
@@ -129,6 +131,7 @@ describe('the secrets of a configuration', () => {
       'mcp.servers.NAME.login.clientSecret',
       'mcp.servers.NAME.oauth2.clientSecret',
       'mcp.servers.NAME.token',
+      'metrics.token',
       'model.apiKey',
       'model.apiKeys.anthropic',
       'model.apiKeys.openai',

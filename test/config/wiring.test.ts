@@ -26,6 +26,7 @@ const READ_ELSEWHERE: Readonly<Record<string, string>> = {
   capabilities: 'config/load.ts',
   'auth.introspection.clientSecret': 'config/secrets.ts',
   'auth.token': 'config/secrets.ts',
+  'metrics.token': 'config/secrets.ts',
   'storage.url': 'config/secrets.ts',
   'telemetry.otlp.headers': 'config/secrets.ts',
   'logging.level': 'cli/serve.ts, before the node is made',

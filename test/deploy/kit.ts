@@ -75,6 +75,7 @@ export interface Volume {
 
 export interface PodSpec {
   enableServiceLinks?: boolean;
+  readonly imagePullSecrets?: readonly { readonly name: string }[];
   readonly automountServiceAccountToken?: boolean;
   terminationGracePeriodSeconds?: number;
   readonly securityContext?: Rights;
@@ -160,8 +161,20 @@ export class Kit {
       components: components.map((name) => `${kit}/${name}`),
     };
     await writeFile(path.join(own, 'kustomization.yaml'), JSON.stringify(kustomization));
+    return this.#manifestsOf(own);
+  }
+
+  /** The manifests of an overlay that a user writes beside the kit. */
+  async buildOwn(files: ReadonlyMap<string, string>): Promise<Manifest[]> {
+    const own = path.join(this.#folder, 'deploy/kubernetes/mine');
+    await mkdir(own);
+    for (const [name, text] of files) await writeFile(path.join(own, name), text);
+    return this.#manifestsOf(own);
+  }
+
+  async #manifestsOf(folder: string): Promise<Manifest[]> {
     const [file, ...args] = this.#builder;
-    const { stdout } = await run(file!, [...args, own]);
+    const { stdout } = await run(file!, [...args, folder]);
     return parseAllDocuments(stdout).map((document) => withoutBreaks(document.toJS() as Manifest));
   }
 

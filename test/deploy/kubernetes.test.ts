@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
 import { findBuilder, Kit, workloadsOf, type Manifest, type Workload } from './kit.js';
 import { readNode, variablesOf } from './nodes.js';
 import { addressFindings, containersOf, referenceFindings } from './references.js';
@@ -59,8 +60,7 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
         const { name } = workload;
         const inCluster = ['lango', 'lango.svc', 'lango.svc.cluster.local'].map((end) => `${name}.${end}`);
         expect(keys.get('server.allowedHosts')).toEqual([name, ...inCluster]);
-        const isScraped = components.includes('prometheus') && workload.name === 'lango';
-        expect(keys.get('metrics.enabled')).toBe(isScraped);
+        expect(keys.get('metrics.enabled')).toBe(components.includes('prometheus'));
       }
     });
 
@@ -108,6 +108,21 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
       expect(containersIn(manifestsOf(overlay))).toEqual(CONTAINERS[overlay]);
     },
   );
+
+  it('are built and valid with the examples of the guide as they stand', async () => {
+    const files = await guideFiles();
+    expect([...files.keys()]).toEqual(['kustomization.yaml', 'ingress.yaml', 'route.yaml']);
+    const manifests = await kit.buildOwn(files);
+    expect((await Promise.all(manifests.map(schemaFindings))).flat()).toEqual([]);
+    expect(manifests.find(({ kind }) => kind === 'Ingress')?.metadata.namespace).toBe('lango');
+    for (const { pod } of workloadsOf(manifests)) {
+      expect(pod.imagePullSecrets).toEqual([{ name: 'registry' }]);
+      for (const { image } of containersOf(pod))
+        expect(image).toMatch(/^registry\.example\/lango(-full)?:0\.1\.0$/);
+    }
+    const policy = manifests.find(({ metadata }) => metadata.name === 'lango-database')!;
+    expect(policy.spec).toMatchObject({ egress: [{ ports: [{ port: 6432 }] }] });
+  });
 
   it('run the agents that their names say', () => {
     const names = (overlay: string) => workloadsOf(manifestsOf(overlay)).map(({ name }) => name);
@@ -311,6 +326,13 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
     });
   });
 });
+
+/** The files of the guide's own overlay, by name. */
+async function guideFiles(): Promise<ReadonlyMap<string, string>> {
+  const guide = await readFile('docs/guides/run-on-kubernetes.md', 'utf8');
+  const blocks = guide.matchAll(/```yaml\n(# deploy\/kubernetes\/mine\/(\S+)\n[^]*?)```/g);
+  return new Map(Array.from(blocks, ([, text = '', name = '']) => [name, text]));
+}
 
 /** The addresses of nodes in a configuration. */
 function addressesOf({ name }: Workload, keys: ReadonlyMap<string, unknown>): readonly string[] {

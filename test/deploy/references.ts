@@ -9,6 +9,7 @@ interface Port {
 
 interface Peer {
   readonly podSelector?: Selector;
+  readonly namespaceSelector?: Selector;
 }
 
 interface Rule {
@@ -103,7 +104,10 @@ function ofOthers(
       ingress?: readonly Rule[];
       egress?: readonly Rule[];
     };
-    const peers = [...ingress, ...egress].flatMap(({ from = [], to = [] }) => [...from, ...to]);
+    // Pods of other namespaces are not in the manifests.
+    const peers = [...ingress, ...egress]
+      .flatMap(({ from = [], to = [] }) => [...from, ...to])
+      .filter(({ namespaceSelector }) => namespaceSelector === undefined);
     return [
       ...[podSelector, ...peers.flatMap((peer) => peer.podSelector ?? [])].flatMap(nobody),
       ...without(

@@ -115,6 +115,19 @@ describe('the metrics', () => {
     await expect(wrong).rejects.toThrow('metrics.allowFrom: "ten/8" is neither an address nor a network');
   });
 
+  it('are read with a token of their own, which does nothing else', async () => {
+    const token = 'metrics-4Kd8sW2mQz7RvT5yHb9x';
+    const settings = { metrics: { enabled: true, token } };
+    await withServer({ model: scriptedModel([]), settings }, async ({ address: { origin } }) => {
+      const statusOf = async (at: string, given: string): Promise<number> =>
+        (await fetch(origin + at, { headers: { authorization: `Bearer ${given}` } })).status;
+      expect(await statusOf('/metrics', token)).toBe(200);
+      expect(await statusOf('/metrics', `${token}x`)).toBe(401);
+      for (const at of ['/lango/agents', '/lango/bill', '/tasks'])
+        expect(await statusOf(at, token)).toBe(401);
+    });
+  });
+
   it('are not served unless they are switched on', async () => {
     await withServer({ model: scriptedModel([]) }, async (server) => {
       expect((await server.fetch('/metrics')).status).toBe(404);
