@@ -99,11 +99,11 @@ export function checksumOf({ seq, at, author, body }: Omit<EventRow, 'checksum'>
 export function assertUnchanged(taskId: string, row: EventRow): void {
   if (row.checksum === null || row.checksum === checksumOf(row)) return;
   const first = eventsIn(row)[0]!.seq;
-  const which =
+  throw damagedTask(
     first === row.seq
-      ? `Entry ${row.seq} of task ${taskId} is`
-      : `Entries ${first} to ${row.seq} of task ${taskId} are`;
-  throw damagedTask(`${which} damaged.`);
+      ? `Entry ${row.seq} of task ${taskId} is damaged.`
+      : `Entries ${first} to ${row.seq} of task ${taskId} are damaged.`,
+  );
 }
 
 /** Whether later tasks of the session read the event as the conversation. */
