@@ -12,7 +12,7 @@ import { createDirectory, localSources, openRemoteSources } from './app/peers.js
 import { createPush, type Push, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
 import { openStores } from './app/stores.js';
 import { logFindings, type OpenCapabilities } from './capabilities/open-capabilities.js';
-import { agentLimits, assertMountable } from './config/config.js';
+import { agentLimits, assertMountable, hasSeveralOwners } from './config/config.js';
 import { folderFindings, prepareFolders } from './config/folders.js';
 import type { LoadedConfig } from './config/load.js';
 import { openKeys, openToken, tokenFindings } from './config/node-credentials.js';
@@ -34,6 +34,7 @@ import { sendError } from './http/errors.js';
 import { readTls, tlsFindings } from './http/tls.js';
 import { healthOf } from './http/web-app.js';
 import { createJournal, type RunningJournal } from './journal/journal.js';
+import { TaskDisk } from './journal/task-disk.js';
 import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
 import { Parsers } from './parsing/parsers.js';
@@ -283,12 +284,18 @@ async function startServing(
   return bound;
 }
 
+/** The limit of the tasks of an owner among several, unless the settings name another. */
+const OWNER_TASKS_MB = 4096;
+
 function openJournal(
   node: Parts<'config' | 'storage' | 'metrics' | 'agents' | 'peers' | 'guard' | 'logger'>,
 ): RunningJournal {
   const { config, storage, metrics, agents, peers, guard: secrets, logger } = node;
   const { concurrentRuns, runsPerCaller, queuedTasks, drainSeconds } = config.server.limits;
+  const tasksMb = config.disk.tasksMb ?? (hasSeveralOwners(config.auth) ? OWNER_TASKS_MB : 0);
+  const limit = tasksMb * 1024 * 1024;
   return createJournal({
+    disk: limit > 0 ? new TaskDisk({ use: storage.taskUse, limit, logger }) : undefined,
     ...{ agents, peers, secrets, logger, concurrentRuns, runsPerCaller, queuedTasks, drainSeconds },
     store: metrics?.observeStore(storage.tasks) ?? storage.tasks,
     eventsPerTask: config.tasks.events,

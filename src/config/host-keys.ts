@@ -137,6 +137,10 @@ export const disk = group('How owners share the disk, and what agents may write 
     z.int().min(0),
     'The most that the files of one owner take, saved skills included, in megabytes. 0: no limit. Default: 4096 for owners with separate folders, and no limit for others.',
   ),
+  tasksMb: optional(
+    z.int().min(0),
+    'The most that the tasks of one owner take in the database, in megabytes. 0: no limit. Default: 4096 with `auth.mode` `jwt` or `mtls` or with `auth.nodes`, and no limit for others. Tasks from before the limit was set do not count.',
+  ),
   taskMb: count(
     2048,
     'The most that one task adds to the files of its owner, in megabytes. 0: no limit. What a command deletes does not count against it.',

@@ -41,6 +41,7 @@ class TaskJournal implements RunningJournal {
   readonly #worker: Worker;
   readonly #secrets: Pick<SecretGuard, 'scrubber'>;
   readonly #eventsPerTask: number;
+  readonly #disk: JournalOptions['disk'];
   readonly #notifications: AppendNotifications;
   #unsubscribe: (() => void) | undefined;
 
@@ -48,6 +49,7 @@ class TaskJournal implements RunningJournal {
     this.#store = options.store;
     this.#notifications = new AppendNotifications(options.store);
     this.#eventsPerTask = options.eventsPerTask;
+    this.#disk = options.disk;
     this.#secrets = options.secrets ?? noSecrets;
     this.#worker = new Worker({ ...options, secrets: this.#secrets, worker: newId() });
   }
@@ -158,6 +160,7 @@ class TaskJournal implements RunningJournal {
     if (submission.mayDecide === false) assertNoDecision(submission.message, task);
     if (isFull(task.head, this.#eventsPerTask) && !isTerminal(task.state))
       throw taskIsFull(this.#eventsPerTask);
+    if (!isTerminal(task.state)) await this.#disk?.admit(scope, submission.message);
     return this.#worker.withSlot(task, async (lease) => {
       const outcome = await this.#store.addInput({ ...submission, ...target, lease });
       if (outcome.kind === 'not-found' || outcome.kind === 'already-ended')

@@ -9,6 +9,7 @@ import type { Clearing, EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from
 import { isFromOutside } from '../core/task.js';
 import { EventWriter, type AppendReport } from './event-writer.js';
 import { RunAppends } from './run-appends.js';
+import type { TaskDisk } from './task-disk.js';
 import { Replay, inputOf, type OpenDelegation } from './replay.js';
 
 const READ_PAGE = 100;
@@ -23,6 +24,8 @@ export interface TaskRunOptions {
   readonly replay: Replay;
   /** Set for a new task, which is not stored yet. */
   readonly firstAppend?: FirstAppend | undefined;
+  /** Limits what the tasks of the owner take. */
+  readonly disk?: TaskDisk | undefined;
   readonly logger: Logger;
   readonly scrubber: Scrubber;
   /** Whether the task is still leased to this process. */
@@ -63,7 +66,7 @@ export class TaskRun implements Run {
   #reading = false;
 
   constructor(options: TaskRunOptions) {
-    const { task, store, replay, firstAppend, retake, logger } = options;
+    const { task, store, replay, firstAppend, disk, retake, logger } = options;
     this.task = task;
     this.grant = task.grant;
     this.attempt = replay.attempts + 1;
@@ -80,8 +83,9 @@ export class TaskRun implements Run {
       fence: { taskId: task.id, epoch: task.epoch },
       first: firstAppend && ((events) => firstAppend.append(events)),
     });
+    const append = (events: readonly NewEvent[]): Promise<number> => this.#appends.append(events);
     this.#writer = new EventWriter({
-      append: (events) => this.#appends.append(events),
+      append: disk ? (events) => disk.append(task, events, append) : append,
       scrubber: options.scrubber,
       limit: options.eventsPerTask,
       head: replay.head,

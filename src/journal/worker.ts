@@ -11,6 +11,7 @@ import { Leases } from './leases.js';
 import type { Replay } from './replay.js';
 import { RunSlots } from './run-slots.js';
 import { cancelDelegations, workOn, type RunWorkOptions } from './run-work.js';
+import type { TaskDisk } from './task-disk.js';
 import { TaskPast, endUnreadable } from './task-past.js';
 import { FirstAppend, TaskRun } from './task-run.js';
 
@@ -26,6 +27,8 @@ export interface WorkerOptions extends RunWorkOptions {
   /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
   readonly queuedTasks: number;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
+  /** Limits what the tasks of an owner take. Default: nothing does. */
+  readonly disk?: TaskDisk | undefined;
   /** The most events one task may have. */
   readonly eventsPerTask: number;
   /** How long `stop` waits for the steps that are under way. Default: not at all. */
@@ -92,6 +95,7 @@ export class Worker {
       }),
     );
     await this.#leases.end();
+    await this.#options.disk?.settle();
   }
 
   /**
@@ -119,9 +123,10 @@ export class Worker {
   accept(entry: NewTask): Promise<AcceptOutcome> {
     const { scope, agent, message } = entry;
     return this.#messages.run(JSON.stringify([scope.tenant, scope.owner, agent, message.id]), async () => {
-      const { store, worker } = this.#options;
+      const { store, worker, disk } = this.#options;
       const earlier = await store.findEarlier(entry);
       if (earlier) return earlier;
+      await disk?.admit(scope, message);
       const level = levelOf(entry.grant);
       if (this.#leases.isStopped || !this.#slots.isOpen(level, scope)) return this.#queue(entry);
       const firstAppend = new FirstAppend(store, entry, worker);
@@ -177,7 +182,7 @@ export class Worker {
       this.#releaseSlot(task);
       return;
     }
-    const { store, worker, secrets, eventsPerTask } = this.#options;
+    const { store, worker, secrets, disk, eventsPerTask } = this.#options;
     const run = new TaskRun({
       isOwner: async () => (await store.renew(worker, [task.id])).length > 0,
       retake: (fence) => store.retake(worker, fence),
@@ -185,6 +190,7 @@ export class Worker {
       store,
       replay,
       firstAppend,
+      disk,
       eventsPerTask,
       logger: this.#loggerOf(task),
       scrubber: secrets.scrubber(task),

@@ -6,6 +6,7 @@ import { eventsIn } from './event-rows.js';
 import { toTaskRecord, type TaskRow } from './rows.js';
 import { inboxKey } from './task-changes.js';
 import { ENDED, LIVE } from './task-sql.js';
+import { subtractUse } from './task-use-store.js';
 import { all, first, run, type Dialect, type Query, type SqlDatabase } from '../core/sql.js';
 import type { RecentEvents } from './recent-events.js';
 import type { TaskCounts } from './task-list.js';
@@ -25,7 +26,7 @@ const SQL = {
   removed: 'SELECT * FROM removed_tasks LIMIT 1',
   /** Also returns the rows with messages: their ids are the only way from a task to its inbox rows. */
   dropEvents: `DELETE FROM events WHERE task = ? AND seq IN (SELECT seq FROM events WHERE task = ? ORDER BY seq LIMIT ?)
-      RETURNING CASE type WHEN 'message' THEN body END AS messages`,
+      RETURNING CASE type WHEN 'message' THEN body END AS messages, octet_length(body) AS bytes`,
   /** The same message id may have become another task since. */
   forgetMessage: 'DELETE FROM inbox WHERE key = ? AND task = ?',
   forget: 'DELETE FROM removed_tasks WHERE key = ?',
@@ -34,6 +35,7 @@ const SQL = {
 type MadeRow = Pick<TaskRow, 'key' | 'id' | 'state' | 'status_at' | 'created_at'> & {
   readonly above: string | null;
 };
+type DroppedRow = Readonly<{ messages: string | null; bytes: number }>;
 type RemovedTask = Pick<TaskRow, 'key' | 'id' | 'tenant' | 'owner' | 'agent' | 'context'>;
 
 const sqlOf = ({ using }: Dialect) => ({
@@ -130,7 +132,9 @@ export class SqlRetentionStore implements RetentionStore {
       const task = yield* first<RemovedTask>(SQL.removed);
       if (!task) return false;
       const { key } = task;
-      const rows = yield* all<{ readonly messages: string | null }>(SQL.dropEvents, key, key, room);
+      const rows = yield* all<DroppedRow>(SQL.dropEvents, key, key, room);
+      const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+      if (bytes > 0) yield* subtractUse(task, bytes);
       const ids = rows.flatMap(({ messages }) => (messages === null ? [] : messageIdsIn(messages)));
       for (const messageId of ids)
         for (const context of ['', task.context])

@@ -2,6 +2,7 @@ import type { LangoError } from '../core/errors.js';
 import type { SqlDatabase } from '../core/sql.js';
 import type { PushStore } from './pushes.js';
 import type { SpendingStore } from './spending.js';
+import type { TaskUseStore } from './task-use.js';
 import type { RetentionStore, TaskStore } from './tasks.js';
 import type { TraceStore } from './traces.js';
 
@@ -18,6 +19,7 @@ export interface Storage {
   readonly pushes: PushStore;
   readonly traces: TraceStore;
   readonly spending: SpendingStore;
+  readonly taskUse: TaskUseStore;
   /** Finishes earlier calls and closes. Later calls of any store reject with `storage`. Never rejects. */
   close(): Promise<void>;
 }

@@ -53,4 +53,11 @@ export const MIGRATIONS: readonly string[] = [
   'SELECT 1;',
   // 7: a row of events holds several. The stored message tells a repeat from a conflict.
   'ALTER TABLE inbox DROP COLUMN request_hash;',
+  // 8: what the tasks of an owner take, in bytes. See task-use-store.ts.
+  `CREATE TABLE task_use (
+    tenant TEXT COLLATE "C" NOT NULL,
+    owner TEXT COLLATE "C" NOT NULL,
+    bytes BIGINT NOT NULL,
+    PRIMARY KEY (tenant, owner)
+  );`,
 ];

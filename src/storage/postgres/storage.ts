@@ -7,6 +7,7 @@ import { purgePushes, SqlPushStore } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
 import { SqlRetentionStore } from '../retention.js';
 import { SqlSpendingStore } from '../spending-store.js';
+import { SqlTaskUseStore } from '../task-use-store.js';
 import { SqlTraceStore } from '../trace-store.js';
 import { AppendListeners } from '../append-listeners.js';
 import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
@@ -59,6 +60,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
       retention: new SqlRetentionStore(database, { recent, counts: undefined, taskOf: ({ id }) => id }),
       pushes,
       spending: new SqlSpendingStore(database),
+      taskUse: new SqlTaskUseStore(database),
       traces: new SqlTraceStore(database),
       close,
     };

@@ -80,4 +80,11 @@ export const MIGRATIONS: readonly string[] = [
     FROM inbox ORDER BY 1;
   DROP TABLE inbox;
   ALTER TABLE inbox_by_hash RENAME TO inbox;`,
+  // 24: what the tasks of an owner take, in bytes. See task-use-store.ts.
+  `CREATE TABLE task_use (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner)
+  ) STRICT, WITHOUT ROWID;`,
 ];

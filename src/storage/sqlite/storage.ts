@@ -7,6 +7,7 @@ import { SqlRetentionStore } from '../retention.js';
 import { SqliteTaskStore } from './task-store.js';
 import { TaskCounts } from '../task-list.js';
 import { SqlSpendingStore } from '../spending-store.js';
+import { SqlTaskUseStore } from '../task-use-store.js';
 import { SqlTraceStore } from '../trace-store.js';
 
 interface StorageOptions extends DatabaseOptions {
@@ -37,6 +38,7 @@ export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: Stora
       retention: new SqlRetentionStore(database, { recent, counts, taskOf: ({ key }) => key }),
       pushes,
       spending: new SqlSpendingStore(database),
+      taskUse: new SqlTaskUseStore(database),
       traces: new SqlTraceStore(database),
       close: async () => database.close(),
     };
