@@ -124,6 +124,17 @@ const SUB_AGENTS = ['chronicler', 'librarian', 'navigator', 'operator', 'planner
     expect(policy.spec).toMatchObject({ egress: [{ ports: [{ port: 6432 }] }] });
   });
 
+  it('leave nothing of replicas behind at single when the guide is followed', async () => {
+    const named = (overlay: string) =>
+      manifestsOf(overlay).map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
+    const single = named('single');
+    // The volume keeps the files of agents.
+    const left = named('replicas').filter((one) => !single.includes(one) && !/-files$/.test(one));
+    const guide = await readFile('docs/guides/run-on-kubernetes.md', 'utf8');
+    const [, deleted = ''] = /kubectl -n lango delete --ignore-not-found ([^`]*?)\nkubectl/.exec(guide) ?? [];
+    expect(deleted.split(/[\s\\]+/).toSorted()).toEqual(left.toSorted());
+  });
+
   it('run the agents that their names say', () => {
     const names = (overlay: string) => workloadsOf(manifestsOf(overlay)).map(({ name }) => name);
     expect(names('single')).toEqual(['lango']);
