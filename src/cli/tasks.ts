@@ -1,5 +1,7 @@
 import type { TaskView } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
+import { EXTENSIONS } from '../core/extensions.js';
+import { isJsonObject } from '../core/json.js';
 import { textOf } from '../core/message.js';
 import { isTerminal, type TaskState } from '../core/task.js';
 import { saveArtifacts } from './attached-files.js';
@@ -8,6 +10,7 @@ import { replyCommands } from './conversation.js';
 import { EXIT, usageError } from '../terminal/exit.js';
 import { ask, explain } from './explain.js';
 import { questionText } from './render.js';
+import { counted } from '../core/text.js';
 import { safeLine, safeText } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
 
@@ -39,11 +42,18 @@ export async function listTasks(call: Call<ConnectionFlags & TaskFilter>): Promi
   const filter = context === undefined ? {} : { context: await contextOf(connection, context) };
   const { tasks, closed } = await newestTasks({ ...call.flags, ...filter }, connection);
   const hasClosed = closed.length > 0;
+  const ids = new Set(tasks.map(({ id }) => id));
+  const own = tasks.filter((task) => !ids.has(parentOf(task) ?? ''));
+  const below = `${counted(tasks.length - own.length, 'task')} of sub-agents left out: --agent NAME lists them.`;
   const left = safeLine(`Left out, because they need a scope that you lack: ${closed.join(', ')}.`);
   return {
     json: { tasks: tasks.map(toJson), ...(hasClosed && { closed }) },
-    lines: tasks.map((task) => rowOf(task, call.terminal)),
-    notes: [...(tasks.length === 0 ? ['There are no such tasks.'] : []), ...(hasClosed ? [left] : [])],
+    lines: own.map((task) => rowOf(task, call.terminal)),
+    notes: [
+      ...(tasks.length === 0 ? ['There are no such tasks.'] : []),
+      ...(own.length < tasks.length ? [below] : []),
+      ...(hasClosed ? [left] : []),
+    ],
   };
 }
 
@@ -119,6 +129,13 @@ export function rowOf(task: ListedTask, { paint, isLive }: Pick<Terminal, 'paint
     paint.dim(safeLine(text, TEXT_CHARACTERS)),
   ];
   return columns.filter((column) => column !== '').join('  ');
+}
+
+/** The task that delegated this one; undefined for one that a person began. */
+function parentOf({ history }: TaskView): string | undefined {
+  const marks = history.map(({ metadata }) => metadata?.[EXTENSIONS.chain]);
+  const parent = marks.find(isJsonObject)?.['parentTaskId'];
+  return typeof parent === 'string' ? parent : undefined;
 }
 
 /** The first text that the person sent. An approval has no text. */

@@ -97,6 +97,9 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
       await run(server);
       const { stdout } = await langoHere(['tasks', 'list', '--agent', 'lango-orchestrator'], { env });
       expect(stdout).toMatch(/lango-orchestrator .*completed {2}do it\n$/);
+      const all = await langoHere(['tasks', 'list'], { env });
+      expect(all.stdout).toMatch(/^.* lango-orchestrator .*completed {2}do it\n$/);
+      expect(all.stderr).toContain('11 tasks of sub-agents left out: --agent NAME lists them.');
       const { tasks } = JSON.parse(
         (await langoHere(['tasks', 'list', '--agent', 'lango-orchestrator', '--json'], { env })).stdout,
       ) as { readonly tasks: readonly { readonly history: readonly object[] }[] };

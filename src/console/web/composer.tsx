@@ -17,7 +17,7 @@ export function addFiles({ files }: Draft, more: FileList | null | undefined): v
   files.value = [...files.value, ...(more ?? [])];
 }
 
-export const MESSAGE_ID = 'message';
+const MESSAGE_ID = 'message';
 
 /** Puts a text into the composer. */
 export function write({ text }: Draft, words: string): void {
