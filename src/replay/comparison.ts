@@ -26,8 +26,9 @@ type Numbered = NewEvent & Partial<Pick<TaskEvent, 'seq'>>;
  */
 export function firstDivergence(pass: Pass, agent: string, now: readonly NewEvent[]): Divergence | undefined {
   const isCut = isEndedFromOutside(pass);
-  const recorded = lanesOf(pass.events, { agent, isCut });
-  const written = lanesOf(now, { agent, isCut });
+  const options = { agent, isCut, logins: loginsIn(pass.events) };
+  const recorded = lanesOf(pass.events, options);
+  const written = lanesOf(now, options);
   const found: Divergence[] = [];
   for (const lane of new Set([...recorded.keys(), ...written.keys()])) {
     const one = inLane(recorded.get(lane) ?? [], written.get(lane) ?? [], isCut);
@@ -78,17 +79,20 @@ function isTaken({ author, body }: NewEvent, agent: string): boolean {
 interface LaneOptions {
   readonly agent: string;
   readonly isCut: boolean;
+  /** The hashes of questions that are not compared. */
+  readonly logins: ReadonlySet<string>;
 }
 
 function lanesOf(
   events: readonly Numbered[],
-  { agent, isCut }: LaneOptions,
+  { agent, isCut, logins }: LaneOptions,
 ): ReadonlyMap<string, readonly Item[]> {
   const lanes = new Map<string, Item[]>();
   /** The number of turns that ended: the text of each is compared apart. */
   let turns = 0;
   const turnOf = new WeakMap<Item, number>();
   for (const { author = agent, body, seq } of events) {
+    if (body.type === 'question' && logins.has(body.question.hash)) continue;
     if (isTaken({ author, body }, agent) || (isCut && body.type === 'run-end')) continue;
     if (body.type === 'turn-end') turns += 1;
     const lane = laneOf(author, body);
@@ -102,6 +106,12 @@ function lanesOf(
     turnOf.set(joined ?? item, turns);
   }
   return lanes;
+}
+
+/** The questions for a login that comes by another way: whether they are shown depends on how long it takes. */
+function loginsIn(events: readonly Numbered[]): ReadonlySet<string> {
+  const shown = events.flatMap(({ body }) => (body.type === 'status' ? (body.questions ?? []) : []));
+  return new Set(shown.map(({ hash }) => hash));
 }
 
 function laneOf(author: string | undefined, body: EventBody): string {

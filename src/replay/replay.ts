@@ -48,7 +48,7 @@ export async function replayTask(given: unknown): Promise<ReplayReport> {
   }
   const report = { tasks: 0, events: 0, taken: [] as string[], divergence: undefined };
   for (const task of file.tasks) {
-    if (!task.events.some(({ body }) => body.type === 'turn-start')) {
+    if (!task.events.some(({ body }) => body.type === 'turn-start' && LOOP_STEP.test(body.step))) {
       report.taken.push(task.id);
       continue;
     }
@@ -59,6 +59,9 @@ export async function replayTask(given: unknown): Promise<ReplayReport> {
   }
   return report;
 }
+
+/** The step of a turn of the agent loop. Agents that are a program's own code have steps of other names, or none. */
+const LOOP_STEP = /^t\d+$/;
 
 async function divergenceIn(recorded: RecordedTask): Promise<Divergence | undefined> {
   const events = recorded.events.map((event): TaskEvent => ({

@@ -9,6 +9,7 @@ import { isLangoError } from '../../src/core/errors.js';
 import { defineTool, replayTask, type ModelProvider } from '../../src/index.js';
 import { taskFileJsonSchema, type TaskFile } from '../../src/replay/task-file.js';
 import { langoHere } from '../cli/lango-here.js';
+import { scriptedAgent } from '../support/scripted-agent.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import { decide, sendText, startServer, type Outcome, type TestServer } from '../support/server.js';
 
@@ -88,7 +89,8 @@ const lango = (...args: string[]) => {
 beforeAll(async () => {
   home = await mkdtemp(path.join(tmpdir(), 'lango-replay-'));
   folder = await mkdtemp(path.join(tmpdir(), 'lango-replay-'));
-  server = await startServer({ home, tools: [read, remove, break_, search], model });
+  const own = scriptedAgent('own', async () => ({ state: 'completed', text: 'by hand' }));
+  server = await startServer({ home, tools: [read, remove, break_, search], model, agents: [own] });
   const asked = await sendText(server, 'work on my private matter');
   expect(asked.end.state).toBe('input-required');
   const approved = await decide(server, asked, { decision: 'approve' });
@@ -140,6 +142,13 @@ describe('the replay of a task', () => {
     expect([calls, model.requests.length]).toEqual([tools, requests]);
     const { code, stdout } = await lango('replay', done.taskId);
     expect([code, stdout]).toEqual([0, `Identical: 4 tasks with ${events} events.\n`]);
+  });
+
+  it('takes the task of an agent without a model as it was recorded, and says so', async () => {
+    const { taskId } = await sendText(server, 'go', { agent: 'own' });
+    const { code, stdout, stderr } = await lango('replay', taskId);
+    expect([code, stdout]).toEqual([0, 'Identical: 0 tasks with 0 events.\n']);
+    expect(stderr).toContain(`no model was asked in it: task ${taskId}`);
   });
 
   it('needs no server, data folder or network for a file', async () => {
