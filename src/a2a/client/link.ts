@@ -136,14 +136,15 @@ type Events = AsyncGenerator<StreamResponse, void, undefined>;
 
 /**
  * Wraps a transport whose streams lose whether a chunk continues the previous one, as the SDK's proto codec of 0.3 does.
- * Chunks are dropped, and the whole task is read when it ends or asks a question.
+ * Chunks are dropped, and a task that had some is read when it ends or asks a question.
  */
 function withWholeArtifacts(transport: Transport): Transport {
-  async function* whole(events: Events, options: RequestOptions | undefined): Events {
+  async function* whole(events: Events, options: RequestOptions | undefined, mayHaveChunks = false): Events {
+    let hasChunks = mayHaveChunks;
     for await (const event of events) {
       const { payload } = event;
-      if (payload?.$case === 'artifactUpdate') continue;
-      if (payload?.$case !== 'statusUpdate' || isInWork(payload.value.status)) yield event;
+      if (payload?.$case === 'artifactUpdate') hasChunks = true;
+      else if (payload?.$case !== 'statusUpdate' || isInWork(payload.value.status) || !hasChunks) yield event;
       else {
         const task = await transport.getTask({ tenant: '', id: payload.value.taskId }, options);
         yield { payload: { $case: 'task', value: task } };
@@ -154,7 +155,7 @@ function withWholeArtifacts(transport: Transport): Transport {
     sendMessageStream: (...[params, options]: Parameters<Transport['sendMessageStream']>) =>
       whole(transport.sendMessageStream(params, options), options),
     resubscribeTask: (...[params, options]: Parameters<Transport['resubscribeTask']>) =>
-      whole(transport.resubscribeTask(params, options), options),
+      whole(transport.resubscribeTask(params, options), options, true),
   });
 }
 

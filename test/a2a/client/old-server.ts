@@ -15,6 +15,8 @@ export type OldTransport = 'JSONRPC' | 'HTTP+JSON' | 'GRPC';
 export interface OldServer {
   readonly origin: string;
   readonly canceled: readonly string[];
+  /** The ids of the tasks that were read, one for each request. */
+  readonly reads: readonly string[];
   close(): Promise<void>;
 }
 
@@ -39,6 +41,12 @@ export async function startOldServer(transport: OldTransport): Promise<OldServer
     skills: [{ id: 'talk', name: 'Talk', description: 'Talks.', tags: [] }],
   };
   const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), executor);
+  const reads: string[] = [];
+  const getTask = requestHandler.getTask.bind(requestHandler);
+  requestHandler.getTask = (...given) => {
+    reads.push(given[0].id);
+    return getTask(...given);
+  };
   grpc.addService(A2AService, grpcService({ requestHandler, userBuilder: GrpcUserBuilder.noAuthentication }));
   const port = await new Promise<number>((resolve, reject) => {
     grpc.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, taken) =>
@@ -54,6 +62,7 @@ export async function startOldServer(transport: OldTransport): Promise<OldServer
   return {
     origin,
     canceled: executor.canceled,
+    reads,
     async close() {
       grpc.forceShutdown();
       http.close();
