@@ -9,6 +9,7 @@ import { OPERATIONS, isOperation, type PublishedAgent } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import type { Streaming } from './sse.js';
 import { OLD_METHODS, SCHEMA_DIALECT } from './v03/dialect.js';
+import { withTextAsArtifact } from './v03/values.js';
 
 const VERSIONS: readonly ProtocolVersion[] = ['1.0', '0.3'];
 const PARSE_ERROR = -32700;
@@ -33,12 +34,17 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
     const envelope = toEnvelope(body);
     if (envelope.id === undefined) return await notify(exchange, agent, { envelope, call });
     const { operation, dialect } = requireMethod(envelope.method, call.named);
-    asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
+    const isOld = dialect === SCHEMA_DIALECT;
+    asEvent = operation.kind === 'stream' && isOld;
+    const isJava = isOld && /^Java-http-client\b/.test(exchange.request.headers['user-agent'] ?? '');
     const params = dialect.params(operation.name, requireParams(envelope.params));
     const request = { agent, params, dialect, context: call.toContext(dialect.version) };
     const format: ResponseFormat = {
       type: JSON_TYPE,
-      result: (json) => replyText(id, 'result', dialect.result(operation.name, json)),
+      result(json) {
+        const result = dialect.result(operation.name, json);
+        return replyText(id, 'result', isJava ? withTextAsArtifact(result) : result);
+      },
       event: (json) => replyText(id, 'result', dialect.event(operation.name, json)),
       error: (error) => faultOf(exchange, id, error).body,
     };

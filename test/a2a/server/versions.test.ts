@@ -141,6 +141,21 @@ describe('X5 a request of A2A 0.3', () => {
   });
 });
 
+it("X5 a client of Java's library gets the text of a task without artifacts as one: LangChain4j reads no other", async () => {
+  const send = (text: string, agent: string) => {
+    const parts = [{ kind: 'text', text }];
+    const body = { ...OLD, params: { message: { ...OLD_MESSAGE, messageId: `${agent}-${text}`, parts } } };
+    return ask(node, '/', { body, headers: { 'user-agent': agent } });
+  };
+  const words = async (text: string, agent: string) => {
+    const { artifacts = [] } = (await send(text, agent)).json.result;
+    return artifacts.flatMap(({ parts }) => parts.map((part) => part.text));
+  };
+  expect(await words('refuse', 'Java-http-client/21')).toEqual([expect.stringContaining('not my work')]);
+  expect(await words('refuse', 'node')).toEqual([]);
+  expect(await words('say x', 'Java-http-client/21')).toEqual(['x']);
+});
+
 describe('X5 an error of 0.3', () => {
   const message = (parts: object) => ({ messageId: 'm', role: 'user', parts });
   const withFile = (file: object) => message([{ kind: 'file', file }]);

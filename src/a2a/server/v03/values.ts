@@ -49,3 +49,16 @@ export function toPushConfig({ id, url, token, authentication }: JsonObject): Js
   const { scheme, credentials } = authentication;
   return { id, url, token, authentication: { schemes: scheme === undefined ? [] : [scheme], credentials } };
 }
+
+/**
+ * Gives a task without artifacts the text of its state as one. LangChain4j, whose client is that of Java's library, reads
+ * nothing else of a task: a refusal or a question would be an empty answer.
+ */
+export function withTextAsArtifact(result: Json): Json {
+  if (!isJsonObject(result) || result['kind'] !== 'task') return result;
+  const { artifacts = [], status } = result;
+  const message = isJsonObject(status) ? status['message'] : undefined;
+  if (!isJsonObject(message) || (artifacts as readonly Json[]).length > 0) return result;
+  const artifact = { artifactId: 'status', name: 'status', parts: message['parts'] };
+  return { ...result, artifacts: [artifact] };
+}
