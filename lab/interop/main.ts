@@ -63,13 +63,17 @@ model. An empty cell has its reason [below](#what-does-not-work).
 - **auth**: Lango sends the token of its entry; the framework sends a wrong one, and says that the call failed
 - **cancel**: a task of Lango that waits for the agent ends as canceled, and the next request works
 
-As a sub-agent of Lango no webhook is tried: Lango follows its sub-agents by streams and polls, and asks for none. No
-framework's client has a call for cancel and list.
+LangChain4j has no recipe, as its agents call Lango from Java: its address is \`a2aBuilder(url)\`.
+
+As a sub-agent of Lango no webhook is tried: Lango follows its sub-agents by streams and polls, and asks for none. Of
+the frameworks' clients, only that of AG2 has calls for cancel and list.
 
 These faults and forms of theirs are worked around. Lango answers the long-running calls and tool confirmations of ADK
 and the interrupts of Strands in the form that each asks for. It reads the events of LangGraph's 1.0 streams and its files,
 which are those of 0.3, writes files to it in that form, and shows the question of its interrupts, which comes as an
-artifact. CrewAI shows its model no artifacts, for which its recipe has a setting. A file goes as its text, in one
+artifact. CrewAI shows its model no artifacts, for which its recipe has a setting. A client of Java's library gets the text
+of a task without artifacts as one too, because LangChain4j reads nothing else. An agent that takes JSON takes the JSON
+type of AG2, in which its client sends what was said before. A file goes as its text, in one
 part with the request, to an agent whose card takes texts alone, as the cards of ADK (JavaScript) and VoltAgent do. Lango
 reads the card of Strands (JavaScript), which says 0.2, as one of 0.3, the events of VoltAgent without \`kind\`, and its
 answer, which is a status message that grows; it answers the suspended calls of Mastra in their form.
@@ -119,7 +123,7 @@ const { status } = spawnSync(
     '--experimental-vm-modules',
     '--no-warnings',
     jest,
-    ...(isMcpOnly ? [] : ['test/interop/sdks', 'test/interop/recipes']),
+    ...(isMcpOnly ? [] : ['test/interop/sdks', 'test/interop/recipes', 'test/interop/langchain4j']),
     'test/interop/mcp-',
     '--runInBand',
   ],

@@ -43,6 +43,12 @@ it('docs/reference/interop.md shows each recipe with its pinned version, in both
   }
 });
 
+it('docs/reference/interop.md shows LangChain4j with its pinned version (else: npm run interop)', () => {
+  const pom = readFileSync('test/interop/peers/langchain4j/pom.xml', 'utf8');
+  const [, version] = /<version>([\w.-]+)<\/version><\/dependency>/.exec(pom)!;
+  expect(page).toContain(`| LangChain4j ${version} |`);
+});
+
 it('docs/guides/agents-of-other-frameworks.md has only recipes that are tested', () => {
   const guide = readFileSync('docs/guides/agents-of-other-frameworks.md', 'utf8');
   const recipes = guide.split('\n## ').filter((section) => /```(python|js)/.test(section));

@@ -236,6 +236,88 @@ export const RECIPES: readonly Recipe[] = [
     },
   },
   {
+    name: 'AG2',
+    folder: 'ag2',
+    package: 'ag2',
+    own: 'ag2',
+    answer: 'AG2 did: say hello',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          'follow-up':
+            'Its server keeps nothing of a conversation: only an AG2 client sends what was said before.',
+        },
+        without: all(
+          'Its executor asks only for the results of tools that an AG2 client has, and its answer has texts only.',
+          ...(['ask', 'approve', 'file out'] as const),
+        ),
+      },
+      'with Lango as its sub-agent': {
+        faults: {
+          errors:
+            'Its errors for a rejected or failed task name the state, and leave out the text of the task.',
+        },
+        without: { 'file out': 'It reads texts and calls of tools only (`_handle_artifact_parts`).' },
+      },
+    },
+  },
+  {
+    name: 'BeeAI',
+    folder: 'beeai',
+    package: 'beeai-framework',
+    own: 'beeai',
+    answer: 'BeeAI did: say hello',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          stream: 'Its executor sends the answer in one piece, at the end.',
+          cancel: 'Its executor aborts one controller of all runs: after a cancel, each request fails.',
+        },
+        without: {
+          list: OLD,
+          ...all(
+            'Its executor ends each task, with the text of the answer.',
+            ...(['ask', 'approve', 'file out'] as const),
+          ),
+        },
+      },
+      'with Lango as its sub-agent': {
+        without: {
+          ...all('`A2AAgent` has no call for cancel, get, list and push.', 'cancel', 'get', 'list', 'push'),
+        },
+      },
+    },
+  },
+  {
+    name: 'Agno',
+    folder: 'agno',
+    package: 'agno',
+    own: 'agno',
+    answer: 'Agno did: say hello',
+    at: '/a2a/agents/clerk',
+    roles: {
+      'as a sub-agent of Lango': {
+        faults: {
+          errors: 'Its stream tells that a run completed which failed.',
+          ...all('Its server has no calls for tasks at the address of its card.', 'get', 'unknown task'),
+        },
+        without: {
+          list: OLD,
+          ...all(
+            'A task of its server never waits for input, and its files are addresses.',
+            ...(['ask', 'approve', 'file out'] as const),
+          ),
+        },
+      },
+      'with Lango as its sub-agent': {
+        without: all(
+          'Its `RemoteAgent` reads no artifacts: the tool of its recipe calls a2a-sdk, whose row is above.',
+          ...SDK_ONLY,
+        ),
+      },
+    },
+  },
+  {
     name: 'Google ADK (JavaScript)',
     folder: 'adk',
     package: '@google/adk',
