@@ -23,8 +23,8 @@ export class OidcSignIn {
     this.#options = options;
   }
 
-  /** Begins a sign-in. Resolves with the issuer's URL for the browser, and the flow that `finish` needs. */
-  async begin(callback: string): Promise<{ readonly url: string; readonly flow: string }> {
+  /** Begins a sign-in on a page. Resolves with the issuer's URL for the browser, and the flow that `finish` needs. */
+  async begin(callback: string, page: string): Promise<{ readonly url: string; readonly flow: string }> {
     const client = await load();
     const issuer = await this.#discover();
     const state = client.randomState();
@@ -36,13 +36,13 @@ export class OidcSignIn {
       code_challenge_method: 'S256',
       state,
     });
-    return { url: url.href, flow: `${state}.${verifier}` };
+    return { url: url.href, flow: `${state}.${verifier}.${page}` };
   }
 
-  /** Resolves with the Authorization header of the signed-in person. Rejects with `unauthenticated`. */
-  async finish(address: URL, flow: string): Promise<string> {
-    const [state, verifier] = flow.split('.');
-    if (!state || !verifier || address.searchParams.get('state') !== state) {
+  /** Resolves with the Authorization header of the signed-in person, and the page. Rejects with `unauthenticated`. */
+  async finish(address: URL, flow: string): Promise<readonly [authorization: string, page: string]> {
+    const [state, verifier, page] = flow.split('.');
+    if (!state || !verifier || !page || address.searchParams.get('state') !== state) {
       throw new LangoError('unauthenticated', 'This sign-in has expired or was begun in another browser.', {
         hint: 'Open the console and sign in again.',
       });
@@ -51,7 +51,7 @@ export class OidcSignIn {
     try {
       const checks = { pkceCodeVerifier: verifier, expectedState: state };
       const tokens = await client.authorizationCodeGrant(await this.#discover(), address, checks);
-      return `Bearer ${tokens.access_token}`;
+      return [`Bearer ${tokens.access_token}`, page];
     } catch (cause) {
       const message = `The issuer did not sign you in: ${errorText(cause)}`;
       throw new LangoError('unauthenticated', message, { cause });

@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import { LangoError } from '../core/errors.js';
 import type { HttpExchange, HttpRoute } from '../core/http.js';
 import type { OidcSignIn } from './oidc.js';
-import { cookieIn, LINK_SECONDS, setCookie, type Sessions } from './sessions.js';
+import { cookieIn, LINK_SECONDS, requirePage, setCookie, type Sessions } from './sessions.js';
 
 export interface ConsoleOptions {
   readonly folder: string;
@@ -32,7 +32,7 @@ const POLICY = [
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
 ].join('; ');
-const NO_STORE = { 'Cache-Control': 'no-store' };
+const NO_STORE = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
 const JSON_HEADERS = { ...NO_STORE, 'Content-Type': 'application/json' };
 const SAFE_HEADERS = {
   'Content-Security-Policy': POLICY,
@@ -70,7 +70,7 @@ export function createConsoleRoute({ folder, sessions, oidc }: ConsoleOptions): 
     if (!isConsolePath(path)) return false;
     if (path === SESSION) await handleSession(exchange, sessions);
     else if (path === LINK) await handleLink(exchange, sessions);
-    else if (path.startsWith(OIDC) && request.method === 'GET') await handleOidc(exchange, sessions, oidc);
+    else if (path.startsWith(OIDC)) await handleOidc(exchange, sessions, oidc);
     else {
       exchange.anyone();
       if (request.method !== 'GET' && request.method !== 'HEAD') throw nothingAt(exchange);
@@ -94,7 +94,10 @@ async function handleSession(exchange: HttpExchange, sessions: Sessions): Promis
     sessions.close(cookieIn(request, baseUrl, 'session') ?? '');
     response.setHeader('Set-Cookie', setCookie(baseUrl, 'session'));
   } else if (authorization !== undefined) {
-    response.setHeader('Set-Cookie', setCookie(baseUrl, 'session', sessions.open(authorization)));
+    response.setHeader(
+      'Set-Cookie',
+      setCookie(baseUrl, 'session', sessions.open(authorization, requirePage(request))),
+    );
   }
   response.writeHead(204, NO_STORE).end();
 }
@@ -110,19 +113,26 @@ async function handleLink(exchange: HttpExchange, sessions: Sessions): Promise<v
   response.writeHead(200, JSON_HEADERS).end(JSON.stringify(link));
 }
 
-/** GET tells whether people can sign in at an issuer. `begin` redirects the browser to it, and `callback` opens the session. */
+/**
+ * GET tells whether people can sign in at an issuer. A page POSTs to `begin` for the address there, and `callback` opens the
+ * session, for that page.
+ */
 async function handleOidc(exchange: HttpExchange, sessions: Sessions, oidc?: OidcSignIn): Promise<void> {
   const { path, baseUrl, request, response, query } = exchange;
   exchange.anyone();
+  const isBegin = path === `${OIDC}/begin`;
+  if (request.method !== (isBegin ? 'POST' : 'GET')) throw nothingAt(exchange);
   if (path === OIDC) {
     response.writeHead(200, JSON_HEADERS).end(JSON.stringify({ enabled: oidc !== undefined }));
-  } else if (oidc && path === `${OIDC}/begin`) {
-    const { url, flow } = await oidc.begin(`${baseUrl}${CALLBACK}`);
+  } else if (oidc && isBegin) {
+    const { url, flow } = await oidc.begin(`${baseUrl}${CALLBACK}`, requirePage(request));
     response.setHeader('Set-Cookie', setCookie(baseUrl, 'sign-in', flow));
-    response.writeHead(302, { ...NO_STORE, Location: url }).end();
+    response.writeHead(200, JSON_HEADERS).end(JSON.stringify({ url }));
   } else if (oidc && path === CALLBACK) {
     const address = new URL(`${baseUrl}${CALLBACK}?${query.toString()}`);
-    const session = sessions.open(await oidc.finish(address, cookieIn(request, baseUrl, 'sign-in') ?? ''));
+    const session = sessions.open(
+      ...(await oidc.finish(address, cookieIn(request, baseUrl, 'sign-in') ?? '')),
+    );
     response.setHeader('Set-Cookie', [setCookie(baseUrl, 'session', session), setCookie(baseUrl, 'sign-in')]);
     response.writeHead(302, { ...NO_STORE, Location: `${baseUrl}${PAGES}` }).end();
   } else throw nothingAt(exchange);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { give, Stranger } from '../../lab/abuse/stranger.js';
 import { AUDIENCE, startIssuer, type Issuer } from '../support/issuer.js';
 import { describeConsole, say, Stage } from './stage.js';
 
@@ -37,6 +38,35 @@ describeConsole('the console for an operator', () => {
     await page.getByText('You look at the data of').waitFor({ state: 'detached' });
     await page.goto(`${stage.origin}/console/#/tasks`);
     await page.getByText('There are no such tasks').waitFor();
+  });
+
+  it('is not led into the session of another person by a page of another port', async () => {
+    const [alices, mallorys] = [await issuer.token({ sub: 'alice' }), await issuer.token({ sub: 'mallory' })];
+    const headers = {
+      authorization: `Bearer ${mallorys}`,
+      'lango-console': 'the-page-of-mallory-in-her-browser',
+    };
+    const opened = await fetch(`${stage.origin}/console/session`, { method: 'POST', headers });
+    const cookie = opened.headers.get('set-cookie')!.split(';')[0]!;
+    const sent = JSON.stringify({ value: 'a-value-of-mallory' });
+    const json = { ...headers, 'content-type': 'application/json' };
+    await fetch(`${stage.origin}/lango/secrets/of-mallory`, { method: 'PUT', headers: json, body: sent });
+    const page = await stage.signedInWith(alices);
+    await page.goto(`${stage.origin}/console/#/data`);
+    await page.getByText('Names of secrets').waitFor();
+
+    await using other = await Stranger.open();
+    other.answer = (_, response) =>
+      give(response, `<script>document.cookie = '${cookie}; Path=/lango'</script>tossed`, 'text/html');
+    const tossing = await page.context().newPage();
+    await tossing.goto(other.url);
+    await tossing.getByText('tossed').waitFor();
+    expect((await page.context().cookies(`${stage.origin}/lango/`)).map(({ path }) => path)).toContain(
+      '/lango',
+    );
+    await page.reload();
+    await page.getByRole('button', { name: 'Sign in' }).waitFor();
+    expect(await page.content()).not.toContain('of-mallory');
   });
 
   it('shows the cost of each owner', async () => {

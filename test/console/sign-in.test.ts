@@ -3,14 +3,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createConsoleRoute } from '../../src/console/routes.js';
-import { Sessions } from '../../src/console/sessions.js';
+import { pageOf, Sessions, setCookie } from '../../src/console/sessions.js';
 import type { HttpRoute } from '../../src/core/http.js';
 import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import { withServer } from '../support/server.js';
 import { rawRequest, startHost, TOKEN, type RunningHost } from '../http/running-host.js';
 
 const HOURS = 60 * 60 * 1_000;
-const SAME = { 'Lango-Console': '1' };
+const SAME = { 'Lango-Console': 'the-page-of-these-tests' };
 const BEARER = { Authorization: `Bearer ${TOKEN}` };
 
 let host: RunningHost;
@@ -43,7 +43,7 @@ const ask = (path: string, headers: Record<string, string> = {}, method = 'GET')
   fetch(`${host.origin}${path}`, { method, headers, redirect: 'manual' });
 
 async function signIn(): Promise<string> {
-  const answer = await ask('/console/session', BEARER, 'POST');
+  const answer = await ask('/console/session', { ...SAME, ...BEARER }, 'POST');
   expect(answer.status).toBe(204);
   return answer.headers.get('set-cookie')!.split(';')[0]!;
 }
@@ -86,7 +86,7 @@ describe('the console', () => {
   });
 
   it('exchanges the token for a session that scripts and other sites cannot use', async () => {
-    const answer = await ask('/console/session', BEARER, 'POST');
+    const answer = await ask('/console/session', { ...SAME, ...BEARER }, 'POST');
     expect(answer.headers.get('set-cookie')).toMatch(
       /^lango-session-\d+=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/,
     );
@@ -111,7 +111,7 @@ describe('the console', () => {
       expect([headers, answer.slice(9, 12)]).toEqual([headers, '401']);
     }
     expect((await ask('/who', { cookie, ...SAME, Origin: 'https://evil.example' })).status).toBe(403);
-    const rebound = `GET /who HTTP/1.1\r\nHost: evil.example\r\nLango-Console: 1\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`;
+    const rebound = `GET /who HTTP/1.1\r\nHost: evil.example\r\nLango-Console: the-page-of-these-tests\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`;
     expect((await rawRequest(host.port, rebound)).slice(9, 12)).toBe('403');
     const preflight = await fetch(`${host.origin}/who`, {
       method: 'OPTIONS',
@@ -120,11 +120,43 @@ describe('the console', () => {
     expect(preflight.headers.get('access-control-allow-headers')).not.toContain('Lango-Console');
   });
 
+  it('accepts a session from the page that signed in only, and none beside another cookie of its name', async () => {
+    const cookie = await signIn();
+    const [name] = cookie.split('=');
+    const MALLORY = { 'Lango-Console': 'the-page-of-somebody-else' };
+    const opened = await ask('/console/session', { ...MALLORY, ...BEARER }, 'POST');
+    const tossed = opened.headers.get('set-cookie')!.split(';')[0]!;
+    for (const headers of [
+      { ...SAME, cookie: tossed },
+      { ...MALLORY, cookie },
+      { 'Lango-Console': '1', cookie },
+      { ...SAME, cookie: `${tossed}; ${cookie}` },
+      { ...SAME, cookie: `${cookie}; ${tossed}` },
+      { ...SAME, cookie: `${cookie}; ${name}=` },
+    ])
+      expect([headers, (await ask('/who', headers)).status]).toEqual([headers, 401]);
+    expect((await ask('/who', { ...SAME, cookie })).status).toBe(200);
+    expect((await ask('/console/session', BEARER, 'POST')).status).toBe(400);
+  });
+
+  it('has a cookie that no other host can set, where there is TLS', () => {
+    const session = (baseUrl: string) => setCookie(baseUrl, 'session', 'x').split('; ');
+    expect(session('https://server.example/')).toEqual(
+      expect.arrayContaining(['__Host-lango-session=x', 'Path=/', 'Secure']),
+    );
+    expect(session('https://server.example:8443/')[0]).toBe('__Host-lango-session-8443=x');
+    expect(session('https://server.example/lango/').slice(0, 2)).toEqual([
+      '__Secure-lango-session=x',
+      'Path=/lango/',
+    ]);
+    expect(session('http://server.example:4100/')[0]).toBe('lango-session-4100=x');
+  });
+
   it('signs in by a link that works once and within a minute', async () => {
     expect((await ask('/console/link', {}, 'POST')).status).toBe(401);
     const link = async () => {
       const { code } = (await (await ask('/console/link', BEARER, 'POST')).json()) as { code: string };
-      return { 'Lango-Console-Link': code };
+      return { ...SAME, 'Lango-Console-Link': code };
     };
     const headers = await link();
     const answer = await ask('/console/session', headers, 'POST');
@@ -154,11 +186,12 @@ it('the sessions of one token do not push out those of another', () => {
   const sessions = new Sessions();
   const holds = (id: string) =>
     sessions.authorizationOf(
-      { headers: { 'lango-console': '1', cookie: `lango-session=${id}` } } as never,
+      { headers: { 'lango-console': SAME['Lango-Console'], cookie: `lango-session=${id}` } } as never,
       'http://server.example/',
     );
-  const other = sessions.open('Bearer other');
-  const own = Array.from({ length: 1_100 }, () => sessions.open('Bearer own'));
+  const page = pageOf({ headers: { 'lango-console': SAME['Lango-Console'] } } as never)!;
+  const other = sessions.open('Bearer other', page);
+  const own = Array.from({ length: 1_100 }, () => sessions.open('Bearer own', page));
   expect(holds(other)).toBe('Bearer other');
   expect([holds(own[999]!), holds(own[1_000]!)]).toEqual([undefined, 'Bearer own']);
 });
@@ -173,8 +206,11 @@ it('the console signs in at an issuer by the code flow with PKCE, in the browser
         fetch(new URL(path, address.origin), { headers, redirect: 'manual' });
       expect(await (await get('/console/oidc')).json()).toEqual({ enabled: true });
       const begun = async () => {
-        const answer = await get('/console/oidc/begin');
-        const back = await get(answer.headers.get('location')!);
+        const answer = await fetch(new URL('/console/oidc/begin', address.origin), {
+          method: 'POST',
+          headers: SAME,
+        });
+        const back = await get(((await answer.json()) as { url: string }).url);
         const cookie = answer.headers.get('set-cookie')!;
         expect(cookie).toMatch(/HttpOnly; SameSite=Lax$/);
         return { cookie: cookie.split(';')[0]!, back: back.headers.get('location')! };
@@ -190,6 +226,10 @@ it('the console signs in at an issuer by the code flow with PKCE, in the browser
       expect(done.headers.getSetCookie()[0]).toMatch(/HttpOnly; SameSite=Strict$/);
       expect((await get('/lango/data', { ...SAME, cookie: session })).status).toBe(200);
       expect((await get('/lango/data', { ...SAME, cookie })).status).toBe(401);
+      const others = { 'Lango-Console': 'the-page-of-somebody-else' };
+      expect((await get('/lango/data', { ...others, cookie: session })).status).toBe(401);
+      for (const begin of [{ method: 'POST' }, { headers: SAME }])
+        expect((await fetch(new URL('/console/oidc/begin', address.origin), begin)).status).not.toBe(200);
     });
   } finally {
     await issuer.close();

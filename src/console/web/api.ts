@@ -30,7 +30,7 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
   const headers = {
     ...(init.headers as Record<string, string>),
     ...(viewed.value && headersOf(viewed.value)),
-    'Lango-Console': '1',
+    'Lango-Console': pageKey(),
   };
   const response = await fetch(path, { ...init, headers }).catch((error: unknown) => {
     if (init.signal?.aborted) throw error;
@@ -40,11 +40,31 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
   isOnline.value = true;
   const { ok, status } = response;
   if (ok) {
-    if (path !== 'oidc') isSignedIn.value ??= true;
+    if (!path.startsWith('oidc')) isSignedIn.value ??= true;
     return response;
   }
   if (status === 401) isSignedIn.value = false;
   throw new Refusal(await reasonOf(response), status === 401 || status === 429 || status >= 500);
+}
+
+const PAGE_KEY = 'lango-page';
+let madeKey = '';
+
+/**
+ * Proves to the server that a request comes from this origin's pages, to which a session is bound: pages of other ports and
+ * sibling domains can set the cookie of a session, and cannot read this. It opens nothing without the cookie.
+ */
+function pageKey(): string {
+  try {
+    const kept = localStorage.getItem(PAGE_KEY);
+    if (kept !== null) return kept;
+    madeKey ||= newId();
+    localStorage.setItem(PAGE_KEY, madeKey);
+  } catch {
+    // A browser may keep nothing: a session then lasts as long as the page.
+    madeKey ||= newId();
+  }
+  return madeKey;
 }
 
 const headersOf = (of: Owner) => ({ 'Lango-Owner': new URLSearchParams({ ...of }).toString() });

@@ -45,7 +45,11 @@ function SignIn() {
         />
       </label>
       <button class="primary">Sign in</button>
-      {oidc.value?.enabled && <a href="oidc/begin">Sign in at the issuer of your organization</a>}
+      {oidc.value?.enabled && (
+        <button type="button" onClick={() => void signInAtIssuer()}>
+          Sign in at the issuer of your organization
+        </button>
+      )}
     </Form>
   );
 }
@@ -129,6 +133,14 @@ async function signIn(headers: Readonly<Record<string, string>>, hint = ''): Pro
     isSignedIn.value = true;
   } catch (error) {
     fault.value = `${(error as Error).message} ${hint}`;
+  }
+}
+
+async function signInAtIssuer(): Promise<void> {
+  try {
+    location.href = (await readJson<{ url: string }>('oidc/begin', { method: 'POST' })).url;
+  } catch (error) {
+    fault.value = (error as Error).message;
   }
 }
 
