@@ -86,12 +86,14 @@ const server = createServer({
       limits: { requestsPerSecond: PLENTY, requestBurst: PLENTY },
     },
     auth: { mode: 'none' },
+    // The suite's calls over gRPC name no agent, and so reach the root agent.
+    a2a: { publish: ['tck'] },
     egress: { allowPrivate: ['127.0.0.1', 'localhost'] },
     model: { provider: 'offline' },
   },
 });
 const { origin } = await server.start();
-process.stdout.write(`${origin}/agents/tck\n`);
+process.stdout.write(`${origin}\n`);
 await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
 await server.stop();
 await rm(home, { recursive: true });
