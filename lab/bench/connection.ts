@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 
@@ -57,6 +57,16 @@ export class Connection {
     this.#socket.setTimeout(0);
     this.#socket.write(text);
     await once(this.#socket, 'data');
+  }
+
+  /** Sends a request for a stream, and resolves once its response holds a text. */
+  async until(text: string, expected: string): Promise<void> {
+    let received = '';
+    this.#socket.write(text);
+    for await (const [bytes] of on(this.#socket, 'data') as AsyncIterable<[Buffer]>) {
+      received += bytes.toString();
+      if (received.includes(expected)) return;
+    }
   }
 
   close(): void {

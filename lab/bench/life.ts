@@ -155,6 +155,7 @@ export const idle: Scenario = async ({ start, home }) => {
       title: '  of the library in a program',
       unit: 'MB',
       samples: { lango },
+      result: { of: 'lango - bare', rounds: [lango[0]! - bare[0]!], atMost: 25 },
     }),
   ];
 };

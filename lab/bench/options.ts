@@ -3,6 +3,8 @@ import { parseArgs } from 'node:util';
 export interface Options {
   readonly quick: boolean;
   readonly json: boolean;
+  /** Whether a missed target is an error. */
+  readonly check: boolean;
   /** The number of turns of each server; undefined for the default of the mode. */
   readonly rounds: number | undefined;
   /** Names of scenarios, in the order they run. */
@@ -17,6 +19,7 @@ export function parseOptions(args: readonly string[], scenarios: readonly string
     options: {
       quick: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      check: { type: 'boolean', default: false },
       rounds: { type: 'string' },
       only: { type: 'string' },
     },
@@ -31,7 +34,7 @@ export function parseOptions(args: readonly string[], scenarios: readonly string
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1 && rounds <= MAX_ROUNDS)) {
     throw new TypeError(`--rounds must be a whole number from 1 to ${MAX_ROUNDS}`);
   }
-  return { quick: values.quick, json: values.json, rounds, only };
+  return { quick: values.quick, json: values.json, check: values.check, rounds, only };
 }
 
 const MAX_ROUNDS = 100;

@@ -11,7 +11,7 @@ import { postgres } from './postgres.js';
 import type { Scenario } from './scenario.js';
 import { FULL, QUICK, runScenario } from './scenario.js';
 import { send } from './send.js';
-import { crowd, paced, streams } from './streams.js';
+import { crowd, first, paced, streams } from './streams.js';
 import type { Outcome } from './table.js';
 import { renderTable } from './table.js';
 
@@ -20,6 +20,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   streams,
   crowd,
   paced,
+  first,
   conversation,
   task: longTask,
   list,
@@ -30,9 +31,9 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   postgres,
 };
 
-/** Runs the scenarios of the arguments and prints the results. A missed target is printed; it is no error. */
+/** Runs the scenarios of the arguments and prints the results. With `--check` a missed target is an error. */
 export async function run(args: readonly string[]): Promise<void> {
-  const { quick, json, rounds, only } = parseOptions(args, Object.keys(SCENARIOS));
+  const { quick, json, check, rounds, only } = parseOptions(args, Object.keys(SCENARIOS));
   const mode = quick ? QUICK : FULL;
   const sizes = { ...mode, ...(rounds === undefined ? {} : { rounds }) };
   const home = await mkdtemp(path.join(tmpdir(), 'lango-bench-home-'));
@@ -48,4 +49,6 @@ export async function run(args: readonly string[]): Promise<void> {
   const machine = { cpus: cpus().length, load: loadavg()[0]!, node: process.version };
   const outcome: Outcome = { mode: quick ? 'quick' : 'full', rounds: sizes.rounds, machine, figures };
   console.log(json ? JSON.stringify(outcome, null, 2) : renderTable(outcome));
+  const missed = figures.filter(({ result }) => result?.target?.met === false);
+  if (check && missed.length > 0) throw new Error(`missed: ${missed.map(({ id }) => id).join(', ')}`);
 }

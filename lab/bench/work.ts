@@ -2,7 +2,7 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 
 /** The work that a message asks of every server, in its text. */
 export interface Work {
-  readonly kind: 'echo' | 'stream' | 'append' | 'paced' | 'ask';
+  readonly kind: 'echo' | 'stream' | 'append' | 'paced' | 'late' | 'ask';
   /** Chunks of a stream. */
   readonly chunks: number;
 }
@@ -11,11 +11,12 @@ export const ANSWER = 'hello from the bench';
 export const CHUNK = 'forty characters of an answer, no more. '.padEnd(40);
 const CHUNKS_PER_TURN = 5;
 const PACE_MS = 20;
-const STREAMS = ['stream', 'append', 'paced'] as const;
+const LATE_MS = 60;
+const STREAMS = ['stream', 'append', 'paced', 'late'] as const;
 
 /**
  * "stream 200": two hundred chunks; "append 200": the same, each one durable before the next; "paced 200": one each 20
- * ms. "ask": a response after which the task waits for its next message.
+ * ms; "late 2": one after each 60 ms. "ask": a response after which the task waits for its next message.
  */
 export function parseWork(text: string): Work {
   const [word, chunks] = text.split(' ');
@@ -30,6 +31,7 @@ export async function eachChunk(
   take: (text: string, index: number) => Promise<void> | void,
 ): Promise<void> {
   for (let index = 0; index < chunks; index += 1) {
+    if (kind === 'late') await delay(LATE_MS);
     await take(CHUNK, index);
     if (kind === 'paced') await delay(PACE_MS);
     else if (index % CHUNKS_PER_TURN === CHUNKS_PER_TURN - 1) await nextTurn();

@@ -161,9 +161,11 @@ interface Speech {
   /** Default: the agent of the run. */
   readonly author?: string;
   readonly from?: Origin | undefined;
+  /** Whether the text is only shown, and said later. */
+  readonly isLive?: boolean;
 }
 
-export function sayAnswer(run: Run, { text, replace, author, from }: Speech): void {
+export function sayAnswer(run: Run, { text, replace, author, from, isLive }: Speech): void {
   const body = {
     type: 'text-delta',
     artifactId: ANSWER_ARTIFACT_ID,
@@ -171,7 +173,8 @@ export function sayAnswer(run: Run, { text, replace, author, from }: Speech): vo
     replace,
     lastChunk: false,
   } as const;
-  run.emit(from ? { ...body, from } : body, author);
+  if (isLive) run.preview(body, author);
+  else run.emit(from ? { ...body, from } : body, author);
 }
 
 /** The texts for callers who may not read the vendor's error message, which can name accounts, limits and addresses. */

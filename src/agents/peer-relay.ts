@@ -83,6 +83,7 @@ export class PeerRelay {
   #told: ReadonlySet<string>;
   /** The text of the answer that this relay has written so far. */
   #text: string | undefined;
+  #hasPreview = false;
 
   constructor(options: RelayOptions) {
     const { run, step, sharedBy, told = NOTHING_TOLD } = options;
@@ -95,6 +96,10 @@ export class PeerRelay {
 
   pass(event: PassedEvent): void {
     const { step, isAnswer, agent } = this.#options;
+    if ('isLive' in event && event.isLive) {
+      this.#preview(event);
+      return;
+    }
     switch (event.type) {
       case 'away': {
         const parts = [textPart(`Waiting for ${agent}, which cannot be reached: ${event.reason}`)];
@@ -140,6 +145,22 @@ export class PeerRelay {
     const names = this.#artifacts.slice(0, MAX_NAMES).map((name) => shorten(name, MAX_NAME_LENGTH));
     const rest = this.#artifacts.length - names.length;
     return [`[delivered to the user: ${names.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}]`];
+  }
+
+  /** Shows text before it is in the journal of the peer. It comes once more with its origin. */
+  #preview(event: TextDelta | ActivityEvent): void {
+    const { run, step, isAnswer } = this.#options;
+    const { author } = event;
+    if (event.type === 'text-delta' && isAnswer) {
+      const replace = event.replace || (this.#text === undefined && !this.#hasPreview);
+      this.#hasPreview = true;
+      sayAnswer(run, { text: event.text, replace, author, isLive: true });
+      return;
+    }
+    const said = event.type === 'text-delta' ? { ...event, id: this.#messageId(event) } : event.activity;
+    if (!('text' in said) || !('id' in said) || said.id === undefined) return;
+    const { text, id, replace = false } = said;
+    run.preview({ type: 'text-delta', artifactId: `${step}/${id}`, text, replace, isMessage: true }, author);
   }
 
   #report({ activity, author, from }: ActivityEvent): void {

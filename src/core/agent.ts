@@ -75,7 +75,10 @@ export interface PeerRequest {
   readonly isRepeat?: boolean;
 }
 
-/** `from`: the journal entries that hold the content, of a peer whose tasks are in the same database. */
+/**
+ * `from`: the journal entries that hold the content, of a peer whose tasks are in the same database. `isLive`: text that is
+ * not in the journal of such a peer yet, and comes once more with the entry.
+ */
 export type PeerEvent =
   | { readonly type: 'task'; readonly taskId: string }
   | {
@@ -83,6 +86,7 @@ export type PeerEvent =
       readonly author: string;
       readonly activity: Activity;
       readonly from?: Origin | undefined;
+      readonly isLive?: true;
     }
   | {
       readonly type: 'text-delta';
@@ -91,6 +95,7 @@ export type PeerEvent =
       readonly text: string;
       readonly replace: boolean;
       readonly from?: Origin | undefined;
+      readonly isLive?: true;
     }
   /** A whole file or data artifact. */
   | {

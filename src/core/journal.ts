@@ -1,7 +1,7 @@
 import type { JsonObject } from './json.js';
 import type { Message } from './message.js';
 import type { NewPush } from './push.js';
-import type { Grant, Scope, TaskEvent, TaskRecord, TaskState } from './task.js';
+import type { Grant, LiveText, Scope, TaskEvent, TaskRecord, TaskState } from './task.js';
 
 /** The task log, as the protocol border uses it. The journal ring implements it. */
 export interface Journal {
@@ -24,6 +24,15 @@ export interface Journal {
   read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
   /** Yields the events with `seq > after` once durable, in order, in batches. Ends after the terminal event or an abort. */
   follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]>;
+  /** The same, and after the durable events what the task's run in this process has said since. */
+  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterable<Watched>;
+}
+
+/** One of both may be empty. */
+export interface Watched {
+  readonly events: readonly TaskEvent[];
+  /** All text that follows the newest event, in order. It is given again, longer, until it is durable. */
+  readonly live: readonly LiveText[];
 }
 
 export interface Submission {

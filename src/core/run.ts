@@ -3,7 +3,7 @@ import type { Logger } from './logger.js';
 import type { Message } from './message.js';
 import type { Usage } from './model.js';
 import type { Scrubber } from './secrets.js';
-import type { Clearing, EventBody, Grant, Question, TaskEvent, TaskRecord } from './task.js';
+import type { Clearing, EventBody, Grant, Question, TaskEvent, TaskRecord, TextDelta } from './task.js';
 
 /** One pass of an agent over a task. A resumed run starts from the top; `recorded` gives the results of completed steps. */
 export interface Run {
@@ -33,8 +33,13 @@ export interface Run {
   readTask(taskId: string): Promise<readonly [TaskRecord, readonly TaskEvent[]] | undefined>;
   /** Appends in the order of calls and resolves once durable. Rejects with `fenced` when another process owns the task. */
   append(body: EventBody, author?: string): Promise<void>;
-  /** Appends without waiting; text is joined for up to 50 ms or 4 KiB. A failure rejects the next `append` and aborts `signal`. */
+  /**
+   * Appends without waiting. Subscribers in this process see text at once; it becomes durable with the next event, after a
+   * second or 16 KiB, its beginning at once. A failure rejects the next `append` and aborts `signal`.
+   */
   emit(body: EventBody, author?: string): void;
+  /** Shows subscribers in this process text that is emitted later, once it is durable where it comes from. */
+  preview(body: TextDelta, author?: string): void;
   /** How many more events the task may have. */
   readonly room: number;
   /** Returns the usage of this task and the tasks below it, over all attempts. */

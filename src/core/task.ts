@@ -135,7 +135,10 @@ export type EventBody =
   | { readonly type: 'message'; readonly message: Message; readonly request?: JsonObject }
   | { readonly type: 'run-start'; readonly attempt: number }
   | { readonly type: 'turn-start'; readonly step: string }
-  /** Text of the artifact `artifactId`, or of a message with that id; `replace` starts it again. */
+  /**
+   * Text of the artifact `artifactId`, or of a message with that id; `replace` starts it again. `isLive`: subscribers may
+   * have seen it, or a part of it, before it had a number.
+   */
   | {
       readonly type: 'text-delta';
       readonly artifactId: string;
@@ -143,6 +146,7 @@ export type EventBody =
       readonly replace: boolean;
       readonly isMessage?: true;
       readonly name?: string;
+      readonly isLive?: true;
       /** `true`: this text ends the artifact. `false`, or undefined of an emitted text: the journal marks the end. */
       readonly lastChunk?: boolean;
       readonly from?: Origin;
@@ -277,6 +281,13 @@ export interface NewEvent {
   readonly author: string | undefined;
   readonly body: EventBody;
 }
+
+/** Text of a run that is not in the journal yet, without a number. It becomes a part of an entry, or is lost with its run. */
+export interface LiveText extends NewEvent {
+  readonly body: TextDelta;
+}
+
+export type TextDelta = Extract<EventBody, { type: 'text-delta' }>;
 
 export interface TaskEvent extends NewEvent {
   readonly taskId: string;

@@ -1,6 +1,6 @@
 import type { TaskStore } from '../stores/tasks.js';
 
-/** Tells subscribers of new events. They read the journal themselves: a lost or repeated notification costs no event. */
+/** Tells subscribers of new events, and those who ask for it of live text. They read the journal themselves: a lost or repeated notification costs no event. */
 export class AppendNotifications {
   readonly #store: Pick<TaskStore, 'heads' | 'pollMs'>;
   readonly #subscriptions = new Map<string, Set<AppendSubscription>>();
@@ -16,12 +16,20 @@ export class AppendNotifications {
     for (const subscription of this.#subscriptions.get(taskId) ?? []) subscription.wake();
   }
 
+  /** Wakes those who watch the task for more than its events. */
+  notifyLive(taskId: string): void {
+    for (const subscription of this.#subscriptions.get(taskId) ?? []) subscription.wakeLive();
+  }
+
   /** Subscribe before the first read of the journal, or an event appended between read and subscription is missed. */
-  subscribe(taskId: string, signal: AbortSignal): AppendSubscription {
+  subscribe(
+    taskId: string,
+    { signal, isLive }: { readonly signal: AbortSignal; readonly isLive: boolean },
+  ): AppendSubscription {
     const ofTask = this.#subscriptions.get(taskId) ?? new Set();
     this.#subscriptions.set(taskId, ofTask);
     this.#pollLater();
-    const subscription = new AppendSubscription(signal, () => {
+    const subscription = new AppendSubscription({ signal, isLive }, () => {
       ofTask.delete(subscription);
       if (ofTask.size === 0) this.#subscriptions.delete(taskId);
     });
@@ -54,13 +62,33 @@ export class AppendNotifications {
 class AppendSubscription {
   #news = Promise.withResolvers<void>();
   readonly #signal: AbortSignal;
+  readonly #isLive: boolean;
   readonly #onClose: () => void;
-  readonly wake = (): void => this.#news.resolve();
+  #hasEvents = true;
+  readonly wake = (): void => {
+    this.#hasEvents = true;
+    this.#news.resolve();
+  };
 
-  constructor(signal: AbortSignal, onClose: () => void) {
+  constructor(
+    { signal, isLive }: { readonly signal: AbortSignal; readonly isLive: boolean },
+    onClose: () => void,
+  ) {
     this.#signal = signal;
+    this.#isLive = isLive;
     this.#onClose = onClose;
     signal.addEventListener('abort', this.wake);
+  }
+
+  wakeLive(): void {
+    if (this.#isLive) this.#news.resolve();
+  }
+
+  /** Whether the journal may have more events than at the last call. */
+  takeEvents(): boolean {
+    const has = this.#hasEvents;
+    this.#hasEvents = false;
+    return has;
   }
 
   /** Resolves at the next notification or poll, on abort, and at once when notified since the last call. */

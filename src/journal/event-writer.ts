@@ -1,13 +1,17 @@
 import { isLangoError, LangoError } from '../core/errors.js';
-import { scrubEvent } from '../scrub/data.js';
-import type { ScrubStream, Scrubber } from '../core/secrets.js';
-import { joinOrigins, type Origin } from '../core/origin.js';
-import { endsText, type EventBody, type NewEvent } from '../core/task.js';
-import { wellFormed } from '../core/text.js';
+import type { Scrubber } from '../core/secrets.js';
+import { joinOrigins } from '../core/origin.js';
+import type { EventBody, LiveText, NewEvent } from '../core/task.js';
+import { EventScrubber } from './event-scrubber.js';
 
-/** Text becomes durable and visible after this time, or once this much of it waits. */
-const TEXT_DELAY_MS = 50;
-const TEXT_BATCH_CHARACTERS = 4 * 1024;
+/** Text becomes durable after this time, or once this much of it waits; the beginning of a text at once. */
+const TEXT_DELAY_MS = 1_000;
+const TEXT_BATCH_CHARACTERS = 16 * 1024;
+/** The most text of one event. */
+const TEXT_EVENT_CHARACTERS = 4 * 1024;
+/** Deltas within this time are shown together, and those of a fast model this often. */
+const LIVE_DELAY_MS = 1;
+const LIVE_PAUSE_MS = 20;
 
 /** The last events that a task may have are reserved for closing its run. */
 const RESERVED_EVENTS = 10;
@@ -40,6 +44,8 @@ interface EventWriterOptions {
   /** The artifacts that the task already has. */
   readonly artifacts: ReadonlySet<string>;
   readonly onAppended: (report: AppendReport) => void;
+  /** Called when `liveText` returns more. */
+  readonly onLiveText: () => void;
   /** Called once. Nothing is written afterwards. */
   readonly onFailure: (error: LangoError) => void;
 }
@@ -53,6 +59,8 @@ interface Waiting {
 export class EventWriter {
   readonly #options: EventWriterOptions;
   readonly #scrubber: EventScrubber;
+  /** What is shown and not emitted yet, by artifact, before it is scrubbed. */
+  readonly #previews = new Map<string, LiveText>();
   #pending: NewEvent[] = [];
   #pendingText = 0;
   readonly #waiting: Waiting[] = [];
@@ -60,13 +68,18 @@ export class EventWriter {
   /** Whether a pending event must be written without waiting for the text timer. */
   #urgent = false;
   #timer: NodeJS.Timeout | undefined;
+  #liveTimer: NodeJS.Timeout | undefined;
+  #shownAt = -Infinity;
   #soon: NodeJS.Immediate | undefined;
   #failure: LangoError | undefined;
   #written: number;
+  /** The number of the newest event, as far as this writer knows. */
+  #head: number;
 
   constructor(options: EventWriterOptions) {
     this.#options = options;
     this.#written = options.head;
+    this.#head = options.head;
     this.#scrubber = new EventScrubber(options.scrubber, options.artifacts);
   }
 
@@ -81,6 +94,7 @@ export class EventWriter {
 
   /** Resolves once the event and all events before it are durable. */
   async append(event: NewEvent): Promise<void> {
+    this.#unpreview(event);
     const events = this.#scrubber.scrub(event, false);
     const last = events.at(-1);
     for (const earlier of events.slice(0, -1)) this.#enqueue(earlier);
@@ -95,7 +109,32 @@ export class EventWriter {
 
   /** Returns at once. The event is written with the next batch, and dropped after a failure. */
   emit(event: NewEvent): void {
-    for (const scrubbed of this.#scrubber.scrub(event, true)) this.#enqueue(scrubbed);
+    const isLive = this.#unpreview(event);
+    for (const scrubbed of this.#scrubber.scrub(event, true))
+      this.#enqueue(isLive ? asLive(scrubbed) : scrubbed);
+  }
+
+  /** Shows text that will be emitted later. */
+  preview({ author, body }: LiveText): void {
+    const known = this.#previews.get(body.artifactId)?.body;
+    const joined = known && !body.replace ? { ...known, text: known.text + body.text } : body;
+    this.#previews.set(body.artifactId, { author, body: joined });
+    this.#showSoon();
+  }
+
+  /**
+   * The text that directly follows the event `after`. None while an append is under way: its events come first. The
+   * beginning of a text is not shown before it is durable, so that the journal knows each text that anybody saw.
+   */
+  liveText(after: number): readonly LiveText[] {
+    if (this.#busy || this.#failure || after < this.#head) return [];
+    const next = this.#pending.findIndex(({ body }) => body.type !== 'text-delta' || body.replace);
+    const count = next < 0 ? this.#pending.length : next;
+    for (let index = 0; index < count; index += 1) this.#pending[index] = asLive(this.#pending[index]!);
+    const texts = this.#pending.slice(0, count) as LiveText[];
+    if (next >= 0 || this.#previews.size === 0) return texts;
+    const shown = [...this.#previews.values()].filter(({ body }) => !body.replace);
+    return [...texts, ...shown.flatMap((text) => this.#scrubber.peek(text))];
   }
 
   /** Resolves once every event given so far is durable, or the writer has failed. */
@@ -111,12 +150,43 @@ export class EventWriter {
   #enqueue(event: NewEvent): void {
     if (this.#failure) return;
     this.#push(event);
-    if (event.body.type !== 'text-delta' || this.#pendingText >= TEXT_BATCH_CHARACTERS) {
+    const { body } = event;
+    if (body.type !== 'text-delta' || body.replace || this.#pendingText >= TEXT_BATCH_CHARACTERS) {
       this.#urgent = true;
       this.#soon ??= setImmediate(() => this.#flush());
     } else {
       this.#timer ??= setTimeout(() => this.#flush(), TEXT_DELAY_MS);
+      this.#showSoon();
     }
+  }
+
+  #showSoon(): void {
+    if (this.#liveTimer !== undefined) return;
+    const show = () => {
+      this.#liveTimer = undefined;
+      this.#shownAt = performance.now();
+      this.#options.onLiveText();
+    };
+    const leftMs = this.#shownAt + LIVE_PAUSE_MS - performance.now();
+    this.#liveTimer = setTimeout(show, Math.max(LIVE_DELAY_MS, leftMs));
+  }
+
+  /** Takes from the previews what is emitted now. Returns whether subscribers may have seen it. */
+  #unpreview({ body }: NewEvent): boolean {
+    if (body.type === 'run-end') this.#previews.clear();
+    const preview = body.type === 'text-delta' && this.#previews.get(body.artifactId);
+    if (!preview) return false;
+    const { text, replace } = preview.body;
+    // Text from before the beginning that was shown.
+    if (replace && !body.replace) return true;
+    const rest = replace === body.replace && text.startsWith(body.text) ? text.slice(body.text.length) : '';
+    if (rest === '') this.#previews.delete(body.artifactId);
+    else
+      this.#previews.set(body.artifactId, {
+        ...preview,
+        body: { ...preview.body, replace: false, text: rest },
+      });
+    return true;
   }
 
   #push(event: NewEvent): void {
@@ -146,13 +216,17 @@ export class EventWriter {
     const events = this.#pending.splice(0);
     if (events.length === 0) return waiting.forEach(({ resolve }) => resolve());
     this.#pendingText = 0;
+    clearTimeout(this.#liveTimer);
+    this.#liveTimer = undefined;
     this.#busy = true;
     this.#options.append(events).then(
       (head) => {
         this.#busy = false;
+        this.#head = head;
         this.#options.onAppended({ head, count: events.length });
         for (const { resolve } of waiting) resolve();
         if (this.#urgent) this.#flush();
+        else if (this.#pendingText > 0 || this.#previews.size > 0) this.#showSoon();
       },
       (error: unknown) => this.#fail(error, waiting),
     );
@@ -165,6 +239,7 @@ export class EventWriter {
       : new LangoError('storage', 'The journal could not be written.', { cause: error });
     for (const { reject } of [...waiting, ...this.#waiting.splice(0)]) reject(this.#failure);
     this.#pending = [];
+    clearTimeout(this.#timer);
     this.#options.onFailure(this.#failure);
   }
 }
@@ -175,132 +250,15 @@ function joinText(last: NewEvent, next: NewEvent): NewEvent | undefined {
   if (before.type !== 'text-delta' || after.type !== 'text-delta') return undefined;
   if (after.replace || before.name !== after.name) return undefined;
   if (before.artifactId !== after.artifactId || last.author !== next.author) return undefined;
-  if (before.text.length >= TEXT_BATCH_CHARACTERS) return undefined;
+  if (before.text.length >= TEXT_EVENT_CHARACTERS) return undefined;
   const { from: first, ...begun } = before;
   const from = after.text === '' ? first : joinOrigins(first, after.from);
-  const more = { ...(after.lastChunk ? { lastChunk: true } : {}), ...(from && { from }) };
+  const { lastChunk, isLive } = after;
+  const more = { ...(lastChunk && { lastChunk }), ...(isLive && { isLive }), ...(from && { from }) };
   return { author: last.author, body: { ...begun, ...more, text: before.text + after.text } };
 }
 
-type TextDelta = Extract<EventBody, { type: 'text-delta' }>;
-
-interface OpenText {
-  readonly stream: ScrubStream;
-  /** The newest delta. Held back text is written with its author and artifact. */
-  last: NewEvent & { readonly body: TextDelta };
-  /** True until the first text of an artifact that starts again was written. */
-  isNew: boolean;
-  /** Whether the journal marks the end of this text. */
-  marksEnd: boolean;
-}
-
-/**
- * Removes the values of secrets from everything that a run writes, so that no reader of the journal sees one, and marks
- * where artifacts begin and end if the agent did not: some clients drop a text that continues nothing, or never ends. It
- * holds text back only where a value may have begun, until the next delta decides it. A text ends with the run, or, when
- * its agent says nothing of its end, before the next artifact: with its last chunk when that is not written yet, otherwise
- * with an empty one.
- */
-class EventScrubber {
-  readonly #scrubber: Scrubber;
-  readonly #begun: Set<string>;
-  readonly #texts = new Map<string, OpenText>();
-
-  constructor(scrubber: Scrubber, artifacts: ReadonlySet<string>) {
-    this.#scrubber = scrubber;
-    this.#begun = new Set(artifacts);
-  }
-
-  /**
-   * The events to write now in place of `event`, in order: none, the event alone, or others before it. `isEmitted`: the end
-   * of a text may be marked later. An appended text is whole once it is durable.
-   */
-  scrub(event: NewEvent, isEmitted: boolean): readonly NewEvent[] {
-    const { author } = event;
-    if (event.body.type === 'text-delta') return this.#scrubText({ author, body: event.body }, isEmitted);
-    const body = wellFormed(event.body);
-    if (body.type === 'artifact') {
-      const { id } = body.artifact;
-      this.#begun.add(id);
-      const whole = { lastChunk: true, ...scrubEvent(body, this.#scrubber) };
-      return [...this.#endOthers(id), ...this.#end(id), { author, body: whole }];
-    }
-    const scrubbed = { author, body: scrubEvent(body, this.#scrubber) };
-    if (body.type === 'activity' && endsText(body.activity))
-      return [...this.#completeTexts(author), scrubbed];
-    return endsTexts(body) ? [...this.#endAll(endsAnswer(body)), scrubbed] : [scrubbed];
-  }
-
-  #scrubText(event: NewEvent & { readonly body: TextDelta }, isEmitted: boolean): readonly NewEvent[] {
-    const { author, body } = event;
-    const open = this.#texts.get(body.artifactId);
-    const continues = open !== undefined && open.last.author === author && !body.replace;
-    const held = open && !continues && !body.replace ? rest(open) : [];
-    const before = [...(body.isMessage ? [] : this.#endOthers(body.artifactId)), ...held];
-    const isNew = body.replace || !(body.isMessage || this.#begun.has(body.artifactId));
-    if (!body.isMessage) this.#begun.add(body.artifactId);
-    const fresh = { stream: this.#scrubber.stream(), last: event, isNew, marksEnd: false };
-    const text: OpenText = continues ? open : fresh;
-    text.last = event;
-    text.marksEnd = body.lastChunk === undefined ? isEmitted && !body.isMessage : !body.lastChunk;
-    this.#texts.set(body.artifactId, text);
-    const shown = text.stream.push(body.text);
-    // A text that the scrubber changed repeats nothing.
-    const from = shown === body.text ? body.from : undefined;
-    return [...before, ...textOf(text, { text: shown, from })];
-  }
-
-  /** Returns the held back rest of an artifact's text. A whole artifact with the same id follows. */
-  #end(artifactId: string): readonly NewEvent[] {
-    const open = this.#texts.get(artifactId);
-    this.#texts.delete(artifactId);
-    return open ? rest(open) : [];
-  }
-
-  /** Ends the other texts whose agent says nothing of their end. */
-  #endOthers(artifactId: string): readonly NewEvent[] {
-    const others = [...this.#texts].filter(
-      ([id, { marksEnd, last }]) => id !== artifactId && marksEnd && last.body.lastChunk === undefined,
-    );
-    for (const [id] of others) this.#texts.delete(id);
-    return others.flatMap(([, text]) => rest(text, true));
-  }
-
-  /** Completes the texts of an agent below that begins a call or its next turn. */
-  #completeTexts(author: string | undefined): readonly NewEvent[] {
-    return [...this.#texts.values()].flatMap((text) => (text.last.author === author ? rest(text) : []));
-  }
-
-  #endAll(lastChunk: boolean): readonly NewEvent[] {
-    const open = [...this.#texts.values()];
-    this.#texts.clear();
-    return open.flatMap((text) => rest(text, lastChunk));
-  }
-}
-
-function rest(open: OpenText, lastChunk = false): readonly NewEvent[] {
-  return textOf(open, { text: open.stream.end(), from: undefined }, lastChunk && open.marksEnd);
-}
-
-type Said = { readonly text: string; readonly from: Origin | undefined };
-
-function textOf(open: OpenText, { text, from }: Said, isEnd = false): readonly NewEvent[] {
-  if (text === '' && (!isEnd || open.isNew)) return [];
-  const { author, body } = open.last;
-  const { lastChunk, from: _, ...rest } = body;
-  const replace = open.isNew;
-  open.isNew = false;
-  const more = { ...(isEnd || lastChunk ? { lastChunk: true } : {}), ...(from && { from }) };
-  return [{ author, body: { ...rest, ...more, text, replace } }];
-}
-
-/** Events after which no text continues. Events of other authors in between do not end a text. */
-function endsTexts({ type }: EventBody): boolean {
-  return type === 'turn-end' || type === 'delegation-end' || type === 'question' || type === 'run-end';
-}
-
-/** Whether the open texts end here as parts of the answer: they are not cut off, and no call follows them. */
-function endsAnswer(body: EventBody): boolean {
-  if (body.type === 'turn-end') return body.stopReason === 'end';
-  return (body.type === 'delegation-end' || body.type === 'run-end') && body.state === 'completed';
+function asLive<Event extends NewEvent>(event: Event): Event {
+  const { body } = event;
+  return body.type !== 'text-delta' || body.isLive ? event : { ...event, body: { ...body, isLive: true } };
 }

@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
-import type { Accepted, Journal, Submission, TaskPage, TaskQuery } from '../core/journal.js';
+import type { Accepted, Journal, Submission, TaskPage, TaskQuery, Watched } from '../core/journal.js';
 import { canonicalJson } from '../core/canonical-json.js';
 import { textOf, type Message } from '../core/message.js';
 import { repliesIn, questionsIn } from '../core/questions.js';
@@ -20,7 +20,7 @@ const FOLLOW_PAGE = 256;
 /** The longest time that `cancel` waits for the run to end. */
 const CANCEL_WAIT_MS = 10_000;
 
-export interface JournalOptions extends Omit<WorkerOptions, 'worker' | 'secrets'> {
+export interface JournalOptions extends Omit<WorkerOptions, 'worker' | 'secrets' | 'onLiveText'> {
   /** Removes the values of secrets from everything that is appended. Default: there are no secrets. */
   readonly secrets?: WorkerOptions['secrets'];
 }
@@ -51,7 +51,12 @@ class TaskJournal implements RunningJournal {
     this.#eventsPerTask = options.eventsPerTask;
     this.#disk = options.disk;
     this.#secrets = options.secrets ?? noSecrets;
-    this.#worker = new Worker({ ...options, secrets: this.#secrets, worker: newId() });
+    this.#worker = new Worker({
+      ...options,
+      secrets: this.#secrets,
+      worker: newId(),
+      onLiveText: (taskId) => this.#notifications.notifyLive(taskId),
+    });
   }
 
   start(): Promise<void> {
@@ -113,19 +118,32 @@ class TaskJournal implements RunningJournal {
     return this.#store.read(taskId, after, limit);
   }
 
-  /** Reads the journal and nothing else, so that all followers see the same. Notifications only say when to read again. */
   async *follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]> {
-    const appends = this.#notifications.subscribe(taskId, signal);
+    for await (const { events } of this.#read(taskId, after, { signal, isLive: false })) yield events;
+  }
+
+  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterable<Watched> {
+    return this.#read(taskId, after, { signal, isLive: true });
+  }
+
+  /** Reads events from the journal alone, so that all followers see the same. Notifications only say when to read again. */
+  async *#read(
+    taskId: string,
+    after: number,
+    { signal, isLive }: { readonly signal: AbortSignal; readonly isLive: boolean },
+  ): AsyncIterable<Watched> {
+    const appends = this.#notifications.subscribe(taskId, { signal, isLive });
     try {
       for (let cursor = after; !signal.aborted;) {
-        const events = await this.#store.read(taskId, cursor, FOLLOW_PAGE);
+        const events = appends.takeEvents() ? await this.#store.read(taskId, cursor, FOLLOW_PAGE) : [];
         const last = events.at(-1);
-        if (last) {
-          yield events;
-          if (last.body.type === 'run-end' && isTerminal(last.body.state)) return;
-          cursor = last.seq;
-        }
-        if (events.length < FOLLOW_PAGE) await appends.next();
+        cursor = last?.seq ?? cursor;
+        const isPage = events.length === FOLLOW_PAGE;
+        const live = isLive && !isPage ? this.#worker.liveText(taskId, cursor) : [];
+        if (last || live.length > 0) yield { events, live };
+        if (last?.body.type === 'run-end' && isTerminal(last.body.state)) return;
+        if (isPage) appends.wake();
+        await appends.next();
       }
     } finally {
       appends.close();

@@ -5,7 +5,16 @@ import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js'
 import type { Scrubber } from '../core/secrets.js';
 import { LEASE_MS, taskOfNew, type AcceptOutcome, type NewTask, type TaskStore } from '../stores/tasks.js';
 import type { Fence } from '../stores/tasks.js';
-import type { Clearing, EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../core/task.js';
+import type {
+  Clearing,
+  EventBody,
+  Grant,
+  LiveText,
+  NewEvent,
+  TaskEvent,
+  TaskRecord,
+  TextDelta,
+} from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
 import { EventWriter, type AppendReport } from './event-writer.js';
 import { RunAppends } from './run-appends.js';
@@ -34,6 +43,8 @@ export interface TaskRunOptions {
   readonly retake: (fence: Fence) => Promise<Fence | undefined>;
   /** The most events the task may have. */
   readonly eventsPerTask: number;
+  /** Called when `liveText` returns more. */
+  readonly onLiveText?: () => void;
 }
 
 /** One pass over a task, as its agent sees it: reads the past from the journal, and writes the present to it. */
@@ -92,6 +103,7 @@ export class TaskRun implements Run {
       artifacts: replay.artifacts,
       onAppended: (report) => this.#onAppended(report),
       onFailure: (error) => this.abort(error),
+      onLiveText: options.onLiveText ?? (() => {}),
     });
     this.emit({ type: 'run-start', attempt: this.attempt });
   }
@@ -150,6 +162,15 @@ export class TaskRun implements Run {
   emit(body: EventBody, author = this.#author): void {
     this.#note(body);
     this.#writer.emit({ author, body });
+  }
+
+  preview(body: TextDelta, author = this.#author): void {
+    this.#writer.preview({ author, body });
+  }
+
+  /** The text that directly follows the event `after`, and is not durable yet. */
+  liveText(after: number): readonly LiveText[] {
+    return this.#writer.liveText(after);
   }
 
   get room(): number {

@@ -3,7 +3,7 @@ import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
 import { ReleasingMap } from '../core/releasing-map.js';
 import type { SecretGuard } from '../core/secrets.js';
-import type { Grant, Scope, TaskRecord } from '../core/task.js';
+import type { Grant, LiveText, Scope, TaskRecord } from '../core/task.js';
 import { Timer } from '../core/time.js';
 import { traceIdOf } from '../core/trace.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
@@ -31,6 +31,8 @@ export interface WorkerOptions extends RunWorkOptions {
   readonly disk?: TaskDisk | undefined;
   /** The most events one task may have. */
   readonly eventsPerTask: number;
+  /** Called when a run of this process has more text that is not durable yet. */
+  readonly onLiveText: (taskId: string) => void;
   /** How long `stop` waits for the steps that are under way. Default: not at all. */
   readonly drainSeconds?: number;
 }
@@ -170,6 +172,11 @@ export class Worker {
     this.#runs.get(taskId)?.run.notify(head);
   }
 
+  /** The text that directly follows the event `after`, of a run of this process. */
+  liveText(taskId: string, after: number): readonly LiveText[] {
+    return this.#runs.get(taskId)?.run.liveText(after) ?? [];
+  }
+
   /** Cancels the open delegations of a task without a run. Call it before the task ends, so that a crash repeats it. */
   async cancelDelegations(task: TaskRecord): Promise<void> {
     if (this.#runs.get(task.id)) return;
@@ -182,7 +189,7 @@ export class Worker {
       this.#releaseSlot(task);
       return;
     }
-    const { store, worker, secrets, disk, eventsPerTask } = this.#options;
+    const { store, worker, secrets, disk, eventsPerTask, onLiveText } = this.#options;
     const run = new TaskRun({
       isOwner: async () => (await store.renew(worker, [task.id])).length > 0,
       retake: (fence) => store.retake(worker, fence),
@@ -192,6 +199,7 @@ export class Worker {
       firstAppend,
       disk,
       eventsPerTask,
+      onLiveText: () => onLiveText(task.id),
       logger: this.#loggerOf(task),
       scrubber: secrets.scrubber(task),
     });

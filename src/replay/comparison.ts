@@ -139,9 +139,9 @@ function joinTexts(last: Item, next: Item): Item | undefined {
   return { ...last, body: { ...rest, text, replace, ...(isLast && { lastChunk: isLast }) } };
 }
 
-/** Without references, which repeat what is elsewhere, without the times of questions, and with a bill in one order. */
+/** Without references, which repeat what is elsewhere, who was watching, and the times of questions, and with a bill in one order. */
 function comparable(body: EventBody): EventBody {
-  const { from: _, ...rest } = sorted(body) as EventBody & { readonly from?: unknown };
+  const { from: _, isLive: __, ...rest } = sorted(body) as EventBody & Record<'from' | 'isLive', unknown>;
   const hasQuestions = rest.type === 'question' || 'questions' in rest || rest.type === 'run-end';
   return hasQuestions ? (withoutExpiry(rest as unknown as Json) as unknown as EventBody) : rest;
 }

@@ -43,8 +43,49 @@ async function count(run: Run): Promise<RunEnd> {
   return { state: 'completed' };
 }
 
+/** An agent that says the numbers as a model writes them: they are shown before they are durable. */
+async function speak(run: Run): Promise<RunEnd> {
+  for (let at = 0; at < CHUNKS; at += 1) {
+    run.emit({ type: 'text-delta', artifactId: 'answer', text: `<${at}>`, replace: at === 0 });
+    run.emit({ ...COMMENT, text: `(${at})`, replace: at === 0 });
+    if (at % 2 === 0) await sleep(4);
+    if (at === 25) await sleep(70);
+    if (at % 16 === 9) run.emit({ type: 'activity', activity: { type: 'text', text: `at ${at}` } });
+  }
+  return { state: 'completed' };
+}
+
+const COMMENT = { type: 'text-delta', artifactId: 'comment', isMessage: true } as const;
+const NUMBERS = Array.from({ length: CHUNKS }, (_, at) => at);
+
+interface Update {
+  readonly task?: { readonly artifacts?: readonly SaidIn[] };
+  readonly artifactUpdate?: { readonly artifact: SaidIn; readonly append?: boolean };
+  readonly statusUpdate?: {
+    readonly metadata?: Readonly<Record<string, { readonly activity?: Partial<Record<string, unknown>> }>>;
+  };
+}
+type SaidIn = { readonly parts?: readonly { readonly text?: string }[] };
+
+/** The answer and the comment as a client has them after each event. */
+function textsAfter(seen: readonly Event[]): readonly [answer: string, comment: string][] {
+  let answer = '';
+  let comment = '';
+  return seen.map(({ json }) => {
+    const { task, artifactUpdate, statusUpdate } = json as Update;
+    const said = task ? (task.artifacts?.[0] ?? {}) : artifactUpdate?.artifact;
+    const text = said?.parts?.map((part) => part.text ?? '').join('') ?? '';
+    if (said) answer = artifactUpdate?.append ? answer + text : text;
+    const { activity } = statusUpdate?.metadata?.[EXTENSIONS.author] ?? {};
+    if (activity?.['id'] !== undefined)
+      comment = activity['replace'] ? String(activity['text']) : `${comment}${String(activity['text'])}`;
+    return [answer, comment];
+  });
+}
+
 interface Event {
-  readonly seq: number;
+  /** Undefined for live text. */
+  readonly seq: number | undefined;
   readonly json: object;
 }
 
@@ -78,9 +119,9 @@ async function* overGrpc({ server, port }: Place, asked: Asked): AsyncGenerator<
     for await (const said of stream) {
       const json = StreamResponse.toJSON(said as StreamResponse) as object;
       const [value] = Object.values(json) as {
-        readonly metadata: Record<string, { readonly seq: number }>;
+        readonly metadata?: Record<string, { readonly seq: number }>;
       }[];
-      yield { seq: value!.metadata[EXTENSIONS.cursor]!.seq, json };
+      yield { seq: value!.metadata?.[EXTENSIONS.cursor]?.seq, json };
     }
   } catch {
     // Cut, or the task has ended.
@@ -130,11 +171,11 @@ async function* overHttp({ server, transport, port }: Place, asked: Asked): Asyn
 }
 
 function eventIn(block: string, isRpc: boolean): Event | undefined {
-  const seq = Number(/^id: (\d+)$/m.exec(block)?.[1]);
+  const id = /^id: (\d+)$/m.exec(block)?.[1];
   const data = /^data: (.*)$/m.exec(block)?.[1];
-  if (data === undefined || Number.isNaN(seq)) return undefined;
+  if (data === undefined) return undefined;
   const json = JSON.parse(data) as { readonly result?: object };
-  return { seq, json: isRpc ? json.result! : json };
+  return { seq: id === undefined ? undefined : Number(id), json: isRpc ? json.result! : json };
 }
 
 const isEnd = ({ json }: Event): boolean => JSON.stringify(json).includes('TASK_STATE_COMPLETED');
@@ -143,12 +184,16 @@ const isEnd = ({ json }: Event): boolean => JSON.stringify(json).includes('TASK_
  * Follows one task as a client does that resumes after each cut, by the message id and then by its cursor, if it has
  * one.
  */
-async function follow(place: Place, hasCursor: boolean): Promise<{ taskId: string; seen: Event[] }> {
-  const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'count' }] };
+async function follow(
+  place: Place,
+  hasCursor: boolean,
+  order = 'count',
+): Promise<{ taskId: string; seen: Event[] }> {
+  const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: order }] };
   const seen: Event[] = [];
   let taskId: string | undefined;
   for (let tries = 0; tries < 1_000; tries += 1) {
-    const after = hasCursor ? { after: seen.at(-1)?.seq ?? 0 } : {};
+    const after = hasCursor ? { after: seen.findLast(({ seq }) => seq !== undefined)?.seq ?? 0 } : {};
     for await (const event of events(place, taskId === undefined ? { message } : { taskId, ...after })) {
       if ('task' in event.json) taskId ??= (event.json.task as { readonly id: string }).id;
       seen.push(event);
@@ -168,7 +213,7 @@ async function replay(server: TestServer, taskId: string): Promise<Event[]> {
   return whole;
 }
 
-const numbers = (all: readonly Event[]): number[] => all.map(({ seq }) => seq);
+const numbers = (all: readonly Event[]) => all.map(({ seq }) => seq);
 const withoutSnapshot = (all: readonly Event[]): Event[] => all.filter(({ json }) => !('task' in json));
 
 function withCuts(
@@ -177,7 +222,7 @@ function withCuts(
   use: (place: Place, proxy: CuttingProxy) => Promise<void>,
 ): Promise<void> {
   const options = {
-    agents: [scriptedAgent('counter', count)],
+    agents: [scriptedAgent('counter', (run, order) => (order === 'speak' ? speak(run) : count(run)))],
     settings: { server: { port: 0, grpc: { enabled: true, port: 0 } } },
   };
   return withServer(options, async (server) => {
@@ -214,6 +259,33 @@ describe.each(TRANSPORTS)('a client over %s', (transport) => {
         expect(listed.totalSize).toBe(tasks);
       },
     );
+  }, 300_000);
+
+  it(`has neither too little nor too much of a live text in ${cuts} cuts (seed ${SEED})`, async () => {
+    const random = randomNumbers(SEED);
+    const [answer, comment] = [NUMBERS.map((at) => `<${at}>`), NUMBERS.map((at) => `(${at})`)].map((said) =>
+      said.join(''),
+    );
+    let live = 0;
+    await withCuts(
+      transport,
+      () => 1 + Math.floor(random() * MAX_BYTES),
+      async (place, proxy) => {
+        for (let tasks = 0; proxy.cuts < cuts && tasks < MAX_TASKS; tasks += 1) {
+          const { taskId, seen } = await follow(place, true, 'speak');
+          const texts = textsAfter(seen);
+          expect(texts.filter(([said]) => !answer!.startsWith(said))).toEqual([]);
+          expect(texts.filter(([, said]) => !comment!.startsWith(said))).toEqual([]);
+          expect(texts.at(-1)).toEqual([answer, comment]);
+          live += seen.filter(({ seq }) => seq === undefined).length;
+          const whole = await replay(place.server, taskId);
+          expect(textsAfter(whole).at(-1)).toEqual([answer, comment]);
+          const numbered = withoutSnapshot(seen).filter(({ seq }) => seq !== undefined);
+          expect(numbers(numbered)).toEqual(numbers(whole));
+        }
+      },
+    );
+    expect(live).toBeGreaterThan(0);
   }, 300_000);
 
   it('misses events without a cursor, which proves that the cuts are real', async () => {

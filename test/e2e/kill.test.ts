@@ -13,7 +13,7 @@ import { replyPart } from '../../src/core/questions.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
 import type { TaskEvent, TaskState } from '../../src/core/task.js';
 import { isTerminal } from '../../src/core/task.js';
-import type { AgentClient } from '../../src/index.js';
+import type { AgentClient, ClientEvent } from '../../src/index.js';
 import { connect } from '../../src/index.js';
 import { freePort } from '../support/free-port.js';
 import { differences, recordOf } from '../support/replayed.js';
@@ -40,8 +40,14 @@ const OWNER = { tenant: '', owner: 'default' };
 interface Sent {
   readonly taskId: string;
   /** The events that the client saw live, over all kills. */
-  readonly seen: readonly string[];
+  readonly seen: Seen;
   readonly state: TaskState;
+}
+
+/** The activities besides running text, and each running text as it stands. */
+interface Seen {
+  readonly acts: string[];
+  readonly texts: Record<string, string>;
 }
 
 let home: string;
@@ -59,7 +65,7 @@ function random(): number {
 const sent: Sent[] = [];
 const lost: string[] = [];
 /** By task: its final state, and the whole journal as a later client sees it. */
-const replays = new Map<string, { readonly state: TaskState; readonly seen: readonly string[] }>();
+const replays = new Map<string, { readonly state: TaskState; readonly seen: Seen }>();
 
 beforeAll(async () => {
   built('src/index.js');
@@ -203,8 +209,11 @@ describe(`a server killed ${KILLS} times during multi-agent work`, () => {
       const end = replays.get(taskId)!;
       // A client that left with a question, or that gave up while the server was down, saw the earlier events.
       const stayed = isTerminal(state) && state === end.state;
-      expect({ taskId, seen }).toEqual({ taskId, seen: stayed ? end.seen : end.seen.slice(0, seen.length) });
-      if (stayed) whole += 1;
+      const acts = stayed ? end.seen.acts : end.seen.acts.slice(0, seen.acts.length);
+      expect({ taskId, acts: seen.acts }).toEqual({ taskId, acts });
+      if (!stayed) continue;
+      expect({ taskId, texts: seen.texts }).toEqual({ taskId, texts: end.seen.texts });
+      whole += 1;
     }
     expect(whole).toBeGreaterThan(KILLS / 4);
   });
@@ -217,21 +226,32 @@ async function sendOne(client: AgentClient, name: string): Promise<void> {
     `strike a${name} and then strike b${name}`,
   ];
   const parts = [textPart(texts[Number(name.split('x')[1]) % texts.length]!)];
-  const seen: string[] = [];
+  const seen: Seen = { acts: [], texts: {} };
   let taskId = '';
   let state: TaskState = 'failed';
   for await (const event of client.send({ parts }, AbortSignal.timeout(120_000))) {
     if (event.type === 'task') taskId = event.taskId;
-    if (event.type === 'activity') seen.push(JSON.stringify(event));
+    note(seen, event);
     if (event.type === 'end') state = event.state;
   }
   if (taskId !== '') sent.push({ taskId, seen, state });
 }
 
-async function replay(client: AgentClient, taskId: string): Promise<readonly string[]> {
-  const seen: string[] = [];
+function note({ acts, texts }: Seen, event: ClientEvent): void {
+  const { text, id, replace } =
+    event.type === 'text-delta'
+      ? { ...event, id: event.artifactId }
+      : event.type === 'activity' && event.activity.type === 'text'
+        ? event.activity
+        : {};
+  if (id !== undefined && text !== undefined) texts[id] = replace ? text : (texts[id] ?? '') + text;
+  else if (event.type === 'activity') acts.push(JSON.stringify(event));
+}
+
+async function replay(client: AgentClient, taskId: string): Promise<Seen> {
+  const seen: Seen = { acts: [], texts: {} };
   for await (const event of client.subscribe({ taskId, after: 0 }, AbortSignal.timeout(100_000))) {
-    if (event.type === 'activity') seen.push(JSON.stringify(event));
+    note(seen, event);
   }
   return seen;
 }

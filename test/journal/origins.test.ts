@@ -78,7 +78,11 @@ it('whatever a run repeats, it writes what it would write anyway, and names only
           head: 0,
           artifacts: new Set<string>(),
         },
-        ...{ onAppended: () => {}, onFailure: (error) => expect(error).toBeUndefined() },
+        ...{
+          onAppended: () => {},
+          onLiveText: () => {},
+          onFailure: (error) => expect(error).toBeUndefined(),
+        },
       });
       for (const { waits, from, ...body } of said) {
         writer.emit({ author: 'a', body: isNamed && from ? { ...body, from } : body });

@@ -51,6 +51,7 @@ describe('npm run bench', () => {
     expect(parseOptions([], ['send', 'memory'])).toEqual({
       quick: false,
       json: false,
+      check: false,
       rounds: undefined,
       only: ['send', 'memory'],
     });

@@ -43,7 +43,7 @@ function taskIn(events: readonly PeerEvent[]): string | undefined {
 export function textsOf(events: readonly PeerEvent[]): string {
   let text = '';
   for (const event of events) {
-    if (event.type === 'text-delta') text = event.replace ? event.text : text + event.text;
+    if (event.type === 'text-delta' && !event.isLive) text = event.replace ? event.text : text + event.text;
   }
   return text;
 }

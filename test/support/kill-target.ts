@@ -94,7 +94,10 @@ async function* answer({ messages, functions }: ModelRequest): AsyncGenerator<Mo
     arguments: delegates ? { agent_name: agent, request: text } : { name },
   }));
   const words = calls.length > 0 ? 'One moment.' : 'All of it is done.';
-  for (const text of words.match(/.{1,3}/g)!) yield { type: 'text', text };
+  for (const text of words.match(/.{1,3}/g)!) {
+    yield { type: 'text', text };
+    await sleep(3);
+  }
   const usage = { input: 10, output: 5, cached: 0 };
   const stopReason = calls.length > 0 ? 'function-calls' : 'end';
   yield { type: 'end', answer: { content: [{ type: 'text', text: words }, ...calls], stopReason, usage } };

@@ -18,7 +18,7 @@ import type {
 } from '../translate/updates.js';
 import type { WatchLimits } from './limits.js';
 import { CLIENT_LIMITS } from './limits.js';
-import { SeenArtifact, sizeOf, splitParts, toArtifact, type PeerEventOf } from './seen-artifact.js';
+import { SeenArtifact, liveText, sizeOf, splitParts, toArtifact, type PeerEventOf } from './seen-artifact.js';
 
 /** The events that a watcher of a task receives: the peer's events, and each change of the task's state. */
 export type ClientEvent = PeerEvent | { readonly type: 'status'; readonly state: TaskState };
@@ -113,8 +113,8 @@ export class TaskReader {
 
   /** Call it with each update. One that is undefined says nothing, and counts as an event. */
   read(update: TaskUpdate | undefined): readonly ClientEvent[] {
-    const { events } = this.#limits;
-    if (++this.#events > events) throw tooLarge(`more than ${events} events`);
+    if (update?.isLive) return liveText(update, (mark) => this.#authorOf(mark, undefined));
+    if (++this.#events > this.#limits.events) throw tooLarge(`more than ${this.#limits.events} events`);
     this.#pendingEnd = undefined;
     if (update === undefined) return [];
     const failure = this.#failureOfOtherTask(update);

@@ -1,5 +1,7 @@
 import type { PeerEvent } from '../../core/agent.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
+import { authorIn, type AuthorMark } from '../translate/extensions.js';
+import type { TaskUpdate } from '../translate/updates.js';
 
 export type PeerEventOf<Type extends PeerEvent['type']> = Extract<PeerEvent, { readonly type: Type }>;
 
@@ -28,6 +30,22 @@ export class SeenArtifact {
 
 export function toArtifact({ id, parts, metadata }: Message): Artifact {
   return { id, parts, ...(metadata && { metadata }) };
+}
+
+/** Reads text that comes once more with its entry: only that is counted, and kept. */
+export function liveText(
+  update: TaskUpdate,
+  authorOf: (mark: AuthorMark | undefined) => string,
+): readonly PeerEvent[] {
+  if (update.type === 'artifact') {
+    const { artifact, append } = update;
+    const { text } = splitParts(artifact.parts);
+    const author = authorOf(authorIn(artifact.metadata));
+    return [{ type: 'text-delta', author, artifactId: artifact.id, text, replace: !append, isLive: true }];
+  }
+  const mark = update.type === 'status' ? update.mark : undefined;
+  const { activity } = mark ?? {};
+  return activity ? [{ type: 'activity', author: authorOf(mark), activity, isLive: true }] : [];
 }
 
 /** Separates running text, whose chunks are joined, from files and data. */

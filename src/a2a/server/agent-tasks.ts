@@ -7,10 +7,12 @@ import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/
 import { isTerminal } from '../../core/task.js';
 import type { Call } from '../translate/call.js';
 import type { MessageIds } from '../translate/content.js';
+import type { ShownEvent } from '../translate/events.js';
 import { chainIn, type ChainMark } from '../translate/extensions.js';
 import { Changes } from '../translate/generation.js';
 import { changesUpTo } from './generations.js';
 import { assertInputModes } from './modes.js';
+import { ShownText } from './shown-text.js';
 import { WaitingTasks, readUpTo, type AuthorOf, type TaskReading } from './task-reading.js';
 
 export interface AgentTasksOptions {
@@ -30,8 +32,12 @@ export interface AgentTasksOptions {
 export interface StreamView<Shown> {
   /** The task as it stood when the stream began. */
   readonly snapshot: (reading: TaskReading) => Shown;
-  /** Undefined for an event that is not shown. */
-  readonly event: (event: TaskEvent, contextId: string, generation: number) => Shown | undefined;
+  /** Undefined for an event that is not shown. What is shown without a number has no generation. */
+  readonly event: (event: ShownEvent, contextId: string, generation?: number) => Shown | undefined;
+  /** Whether an event is shown whole after a part of its text was shown live. Otherwise only the rest of it is. */
+  readonly showsWhole: boolean;
+  /** Whether live text of messages is shown. */
+  readonly showsMessages: boolean;
   /** The message that an executor published in place of a task. */
   readonly reply: (message: Message, ids: MessageIds) => Shown;
   /** Whether `event` gets the true generation, which costs a reading of the task. */
@@ -41,6 +47,12 @@ export interface StreamView<Shown> {
 interface Stream<Shown> {
   readonly view: StreamView<Shown>;
   readonly signal: AbortSignal;
+}
+
+interface EventStream<Shown> extends Stream<Shown> {
+  readonly isLast: (event: TaskEvent) => boolean;
+  /** Whether the caller saw an earlier stream of the task. */
+  readonly isResumed?: boolean;
 }
 
 type SentStream<Shown> = Stream<Shown> & { readonly accepted: Accepted };
@@ -138,7 +150,7 @@ export class AgentTasks {
         { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
       );
     if (after === task.head && isTerminal(task.state)) return;
-    yield* this.#events(task, after, { view, signal, isLast: endsTask });
+    yield* this.#events(task, after, { view, signal, isLast: endsTask, isResumed: true });
   }
 
   /** Waits for the first event of an executor. Undefined unless it is a message in place of a task. */
@@ -152,20 +164,34 @@ export class AgentTasks {
   }
 
   async *#events<Shown>(
-    { id, contextId }: TaskRecord,
+    task: TaskRecord,
     after: number,
-    { view, signal, isLast }: Stream<Shown> & { readonly isLast: (event: TaskEvent) => boolean },
+    { view, signal, isLast, isResumed = false }: EventStream<Shown>,
   ): AsyncGenerator<Shown, void, undefined> {
-    const changes = view.isNumbered ? await changesUpTo(this.journal, id, after) : new Changes();
+    const { id: taskId, contextId } = task;
+    const changes = view.isNumbered ? await changesUpTo(this.journal, taskId, after) : new Changes();
+    const readingAt = (head: number) => this.readingAt(task, head);
+    const text = new ShownText({ ...view, taskId, isResumed, readingAt });
+    const show = (one: ShownEvent) =>
+      view.event(one, contextId, one.seq === undefined ? undefined : changes.generation);
     // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
-    const from = view.isNumbered ? after : Math.max(0, after - 1);
-    for await (const batch of this.journal.follow(id, from, signal)) {
-      for (const event of batch) {
+    let cursor = view.isNumbered ? after : Math.max(0, after - 1);
+    for await (const { events, live } of this.journal.watch(taskId, cursor, signal)) {
+      for (const event of events) {
         const isShown = changes.add(event);
-        if (event.seq <= after) continue;
-        const shown = isShown ? view.event(event, contextId, changes.generation) : undefined;
-        if (shown !== undefined) yield shown;
+        cursor = event.seq;
+        if (cursor <= after) continue;
+        const ones = isShown ? text.event(event) : [];
+        for (const one of ones instanceof Promise ? await ones : ones) {
+          const shown = show(one);
+          if (shown !== undefined) yield shown;
+        }
         if (isLast(event)) return;
+      }
+      const ones = cursor < after ? [] : text.live(live, cursor);
+      for (const one of ones instanceof Promise ? await ones : ones) {
+        const shown = show(one);
+        if (shown !== undefined) yield shown;
       }
     }
   }

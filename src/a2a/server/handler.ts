@@ -11,6 +11,7 @@ import type {
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
+import { EXTENSIONS } from '../../core/extensions.js';
 import type { Accepted, Journal } from '../../core/journal.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { callOf, type Call } from '../translate/call.js';
@@ -263,6 +264,9 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const view: TaskView = { historyLength, includeArtifacts: true, asked: extensions };
     return {
       isNumbered,
+      showsWhole: false,
+      // Others know of no message that grows.
+      showsMessages: extensions?.has(EXTENSIONS.author) ?? true,
       snapshot: (reading) => ({
         payload: { $case: 'task', value: reading.toTask(view) },
         seq: reading.head,

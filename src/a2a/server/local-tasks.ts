@@ -22,10 +22,16 @@ export class LocalTasks implements TaskCalls {
     this.#tasks = tasks;
     this.#view = {
       isNumbered: false,
+      showsWhole: true,
+      showsMessages: true,
       snapshot: (reading) => reading.toSnapshot(),
       event(event, contextId) {
         const update = toUpdate(event, contextId, tasks.authorOf(event));
-        return update && { ...update, from: originOf(event) };
+        const { seq } = event;
+        return (
+          update &&
+          (seq === undefined ? { ...update, isLive: true } : { ...update, from: originOf({ ...event, seq }) })
+        );
       },
       reply: (message, ids) => ({ type: 'message', ...ids, message }),
     };

@@ -1,7 +1,15 @@
 import { Task } from '@a2a-js/sdk';
 import { BoundedCache } from '../../core/bounded-cache.js';
 import type { Journal } from '../../core/journal.js';
-import { isTerminal, stateAfter, type TaskEvent, type TaskRecord } from '../../core/task.js';
+import {
+  isTerminal,
+  stateAfter,
+  type EventBody,
+  type LiveText,
+  type TaskEvent,
+  type TaskRecord,
+  type TextDelta,
+} from '../../core/task.js';
 import { withAuthor } from '../translate/events.js';
 import { wantsGeneration } from '../translate/generation.js';
 import { TaskFold, type TaskStatus, type TaskView } from '../translate/task.js';
@@ -11,8 +19,10 @@ const PAGE = 1_000;
 /** The newest messages in the response to a send and in a push config's Task, without `historyLength`. GetTask has all. */
 export const DEFAULT_HISTORY_LENGTH = 50;
 
+type ArtifactBody = Extract<EventBody, { type: 'artifact' }>;
+
 /** Returns the author of an event (requirements A1 and A2). */
-export type AuthorOf = (event: TaskEvent) => string;
+export type AuthorOf = (event: Pick<TaskEvent, 'author'>) => string;
 
 /** Rebuilds a task as it stood after any of its events: add the events of its log, then ask for the protocol's Task. */
 export class TaskReading {
@@ -20,10 +30,16 @@ export class TaskReading {
   readonly #authorOf: AuthorOf;
   #record: TaskStatus;
   #head = 0;
+  readonly #texts = new Map<string, TaskEvent & LiveText>();
 
   constructor({ id, contextId }: Pick<TaskRecord, 'id' | 'contextId'>, authorOf: AuthorOf) {
     this.#record = { id, contextId, state: 'submitted', statusMessage: undefined, statusAt: 0, head: 0 };
     this.#authorOf = authorOf;
+  }
+
+  /** The newest event of each text of the newest run. */
+  get textsOfRun(): readonly (TaskEvent & LiveText)[] {
+    return [...this.#texts.values()];
   }
 
   /** The task as it stood after the last event added. */
@@ -41,12 +57,23 @@ export class TaskReading {
     if (event.seq <= this.#head) return;
     this.#fold.add(event, this.#authorOf(event));
     this.#head = event.seq;
+    if (event.body.type === 'run-start') this.#texts.clear();
+    if (event.body.type === 'text-delta')
+      this.#texts.set(event.body.artifactId, { ...event, body: event.body });
     const state = stateAfter(event.body, this.#record.state);
     if (state === undefined) return;
     const { body } = event;
     const message = body.type === 'run-end' || body.type === 'status' ? body.message : undefined;
     const statusMessage = message && withAuthor(message, this.#authorOf(event));
     this.#record = { ...this.#record, state, statusMessage, statusAt: event.at };
+  }
+
+  /** The whole text that a delta is a part of, as an event that replaces it; without text when there is none. */
+  whole({ artifactId, isMessage }: Pick<TextDelta, 'artifactId' | 'isMessage'>): TextDelta | ArtifactBody {
+    const text = isMessage ? this.#fold.saidIn(`${this.#record.id}:${artifactId}`) : '';
+    const artifact = isMessage ? undefined : this.#fold.artifacts().find(({ id }) => id === artifactId);
+    if (artifact) return { type: 'artifact', artifact, append: false, lastChunk: false };
+    return { type: 'text-delta', artifactId, text, replace: true, ...(isMessage && { isMessage }) };
   }
 
   toTask(view: TaskView): Task {

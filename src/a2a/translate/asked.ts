@@ -1,5 +1,5 @@
 import { EXTENSIONS } from '../../core/extensions.js';
-import type { EventType, TaskEvent } from '../../core/task.js';
+import type { EventBody, EventType } from '../../core/task.js';
 import { Role, TaskState, type StreamResponse, type Task } from '@a2a-js/sdk';
 
 /** The extensions that add a member to `metadata` in responses. */
@@ -45,7 +45,7 @@ export function keepAskedInEvent(
 const CHANGES_STATE: ReadonlySet<EventType> = new Set(['run-start', 'status']);
 
 /** Whether clients see an event as this payload: more than that the task is still working. */
-export function isNews({ body }: TaskEvent, payload: StreamResponse['payload']): boolean {
+export function isNews({ body }: { readonly body: EventBody }, payload: StreamResponse['payload']): boolean {
   return payload !== undefined && (CHANGES_STATE.has(body.type) || !isBareWorking(payload));
 }
 

@@ -1,4 +1,5 @@
 import type { StreamResponse } from '@a2a-js/sdk';
+import { newId } from '../../core/ids.js';
 import type { Artifact, Message } from '../../core/message.js';
 import { textOf, textPart } from '../../core/message.js';
 import type { Usage } from '../../core/model.js';
@@ -12,9 +13,12 @@ export const OUTPUT_ARTIFACT_NAME = 'answer';
 /** A stream event with the number of its journal event, which the metadata may not show. */
 export type NumberedResponse = StreamResponse & { readonly seq?: number | undefined };
 
+/** An event of the journal, or live text, which has no number. */
+export type ShownEvent = Omit<TaskEvent, 'seq'> & { readonly seq: number | undefined };
+
 /** Converts a journal event into the event of a stream; undefined for events that clients do not see. See `toUpdate`. */
 export function toStreamResponse(
-  event: TaskEvent,
+  event: ShownEvent,
   contextId: string,
   author: string,
 ): StreamResponse | undefined {
@@ -27,7 +31,7 @@ export function toStreamResponse(
  * is the resolved author (requirements A1 and A2).
  */
 export function toUpdate(
-  { seq, at, body, taskId }: TaskEvent,
+  { seq, at, body, taskId }: ShownEvent,
   contextId: string,
   author: string,
 ): StatusUpdate | ArtifactUpdate | undefined {
@@ -59,7 +63,8 @@ export function toUpdate(
   }
   const activity = activityOf(body);
   if (!activity) return undefined;
-  const message = activity.type === 'text' ? textMessage({ taskId, seq }, author, activity.text) : undefined;
+  const hasText = activity.type === 'text' && activity.text !== '';
+  const message = hasText ? textMessage({ taskId, seq: seq ?? newId() }, author, activity.text) : undefined;
   return { type: 'status', ...about, at, state: 'working', message, mark: { author, activity } };
 }
 
@@ -79,7 +84,7 @@ function activityIn(message: Message | undefined): { readonly activity?: Activit
 
 /** A text of the agent before its answer, as a message of the task. */
 export function textMessage(
-  { taskId, seq }: Pick<TaskEvent, 'taskId' | 'seq'>,
+  { taskId, seq }: { readonly taskId: string; readonly seq: number | string },
   author: string,
   text: string,
 ): Message {

@@ -87,7 +87,7 @@ export function withGeneration<Whole extends object>(
 
 export function eventWithGeneration(
   payload: NonNullable<StreamResponse['payload']>,
-  generation: number,
+  generation: number | undefined,
 ): StreamResponse['payload'] {
   return { ...payload, value: withGeneration(payload.value, generation) } as StreamResponse['payload'];
 }

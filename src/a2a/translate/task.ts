@@ -3,7 +3,7 @@ import type { Task } from '@a2a-js/sdk';
 import type { JsonObject } from '../../core/json.js';
 import { textOf, textPart, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
-import { endsText, type TaskEvent, type TaskRecord } from '../../core/task.js';
+import { endsText, type TaskEvent, type TaskRecord, type TextDelta } from '../../core/task.js';
 import { isPlainText, toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { closingOf, withAuthor, textMessage, textArtifact } from './events.js';
 import { keepAsked } from './asked.js';
@@ -24,8 +24,6 @@ export type TaskStatus = Pick<
   TaskRecord,
   'id' | 'contextId' | 'state' | 'statusMessage' | 'statusAt' | 'head'
 >;
-
-type TextDelta = Extract<TaskEvent['body'], { type: 'text-delta' }>;
 
 /**
  * Folds a task's journal into the protocol's Task: the messages of the caller and of the agents, and the artifacts with
@@ -97,15 +95,24 @@ export class TaskFold {
     }
   }
 
+  /** The text of a message that came as deltas. */
+  saidIn(messageId: string): string {
+    return textOf(this.#streamed.get(messageId)?.close().parts ?? []);
+  }
+
+  artifacts(): readonly Artifact[] {
+    return [...this.#artifacts.values()].map((open) => open.close());
+  }
+
   /** The task for a watcher in this process. */
   toSnapshot({ id: taskId, contextId, state, statusMessage: message, head: seq }: TaskStatus): TaskSnapshot {
-    const artifacts = [...this.#artifacts.values()].map((open) => open.close());
+    const artifacts = this.artifacts();
     return { type: 'task', taskId, contextId, seq, state, message, artifacts, ...this.#closing };
   }
 
   toTask(record: TaskStatus, view: TaskView): Task {
     const ids = { taskId: record.id, contextId: record.contextId };
-    const artifacts = [...this.#artifacts.values()].map((open) => toWireArtifact(open.close()));
+    const artifacts = this.artifacts().map(toWireArtifact);
     const { mark, usage } = this.#closing ?? {};
     const task = keepAsked(
       {

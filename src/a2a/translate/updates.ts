@@ -30,6 +30,8 @@ interface AboutTask {
   readonly seq?: number | undefined;
   /** The journal entries that hold the content, for a watcher that shares the database. It is not sent to others. */
   readonly from?: Origin | undefined;
+  /** Live text: the entry that it becomes a part of comes too. Only a watcher that shares the database is told. */
+  readonly isLive?: true;
 }
 
 interface Status extends AboutTask {

@@ -61,7 +61,8 @@ async function follow(followed: Followed, end: AbortSignal): Promise<void> {
 }
 
 async function readEvents({ agent, id, task, events, count, isAway }: Followed, signal: AbortSignal) {
-  let after = events.length === 0 ? 0 : seqOf(events.at(-1)!);
+  const numbered = events.findLast((event) => seqOf(event) > 0);
+  let after = numbered ? seqOf(numbered) : 0;
   let isDrawing = false;
   const draw = () => {
     isDrawing = false;
@@ -70,11 +71,13 @@ async function readEvents({ agent, id, task, events, count, isAway }: Followed, 
   for await (const batch of subscribe(agent, id, { after, signal })) {
     isAway.value = false;
     for (const event of batch) {
-      if (seqOf(event) <= after) continue;
+      const seq = seqOf(event);
+      // Live text has no number.
+      if (seq !== 0 && seq <= after) continue;
       // A message of a person is not in the stream. The task has it as soon as it continues.
       const before = events.findLast(({ statusUpdate }) => statusUpdate);
       if (goesOn(before, event)) getTask(agent, id).then((fresh) => (task.value = fresh), ignore);
-      after = seqOf(event);
+      after = Math.max(after, seq);
       events.push(event);
     }
     // A page redraws at most once in a frame, however fast the events come. Hidden pages have no frames.
