@@ -68,6 +68,7 @@ describeConsole('the console in a browser', () => {
     }
     await page.getByText('Nothing waits for you.').waitFor();
     await go('#/tasks');
+    await page.getByText('✓ completed').first().waitFor();
     await page
       .getByRole('link', { name: /please delete old/ })
       .first()

@@ -3,7 +3,7 @@ import { getTask, listTasks, type TaskPage } from './api.js';
 import { agentsOf, node } from './node.js';
 import { Ago, Choice, link, money, Note, number, Rows, useLoaded } from './page.js';
 import { visible } from './parts.js';
-import { stateWords, textOf, usageIn, waits, type Task } from './wire.js';
+import { hasEnded, stateWords, textOf, usageIn, waits, type Task } from './wire.js';
 
 const REFRESH_MS = 5_000;
 const ROW_PIXELS = 64;
@@ -157,6 +157,22 @@ function countWords(
   return `${number(Math.max(total, known))} tasks, newest first.`;
 }
 
+/** A state with its sign, so that it is told apart without its color too. */
+function State({ state }: Readonly<{ state: string }>) {
+  const [sign, kind] = waits(state)
+    ? ['‖', 'waits']
+    : /COMPLETED/.test(state)
+      ? ['✓', 'completed']
+      : hasEnded(state)
+        ? ['✕', 'failed']
+        : ['•', ''];
+  return (
+    <span class={`state ${kind}`}>
+      {sign} {stateWords(state)}
+    </span>
+  );
+}
+
 function TaskRow({ agent, task }: Readonly<{ agent: string; task: Task }>) {
   const { id, status } = task;
   const title = useTitle(agent, task);
@@ -164,7 +180,7 @@ function TaskRow({ agent, task }: Readonly<{ agent: string; task: Task }>) {
   const facts = [usage && `${number(usage.input + usage.output)} tokens`, money(usage?.rows ?? [])];
   return (
     <a class="row" href={link('tasks', agent, id)}>
-      <span class={`state ${waits(status.state) ? 'waits' : ''}`}>{stateWords(status.state)}</span>
+      <State state={status.state} />
       <span class="title" dir="auto">
         {visible(title)}
       </span>
