@@ -115,9 +115,11 @@ function base64Character(code: number): number {
   return code === 95 ? 47 : code; // "_" is "/"
 }
 
-const SEPARATORS: ReadonlySet<number> = new Set([...' \t\r\n:%\\xX-,'].map((sign) => sign.charCodeAt(0)));
+const SEPARATORS: ReadonlySet<number> = new Set(
+  [...' \t\r\n:%\\xX-,uU+{}&#;'].map((sign) => sign.charCodeAt(0)),
+);
 
-/** Maps "ab cd", "ab:cd", "%ab%cd" and "\xab\xcd" to the same digits. */
+/** Maps "ab cd", "ab:cd", "%ab%cd", "\xab\xcd" and "&#xab;&#xcd;" to the same digits, and "\uabcd" to its own. */
 function hexDigit(code: number): number {
   if (SEPARATORS.has(code)) return SKIPPED;
   return code >= 65 && code <= 70 ? code + 32 : code;

@@ -14,7 +14,7 @@ export function formsOf(value: string): SecretForms {
   return {
     plain: [...plainForms(value), ...plainForms(value.trim())],
     base64: base64Forms(bytes),
-    hex: [bytes.toString('hex')],
+    hex: [bytes.toString('hex'), unitsOf(value.trim())],
   };
 }
 
@@ -33,6 +33,9 @@ function plainForms(value: string): readonly string[] {
   // Bytes that are not decoded yet have a character for each byte.
   return [...new Set(forms.flatMap((form) => [form, Buffer.from(form, 'utf8').toString('latin1')]))];
 }
+
+/** The hex digits of the UTF-16 units, four for each: those of "\u0067" and "U+0067". */
+const unitsOf = (text: string): string => Buffer.from(text, 'utf16le').swap16().toString('hex');
 
 /** The base64 of a value inside other data: one text for each shift, without the ends, which neighboring bytes change. */
 function base64Forms(bytes: Buffer): readonly string[] {

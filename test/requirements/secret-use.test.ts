@@ -30,6 +30,10 @@ function store(secret: object): Promise<Response> {
   return server.fetch('/lango/secrets/api', { method: 'PUT', body });
 }
 
+/** The text as JSON may write it: an escape for each character. */
+const escapes = (text: string) =>
+  text.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 /** The places where the value was found, also backwards, except for the request that carried it. */
 function traces(outcomes: readonly Outcome[]): readonly string[] {
   const told = JSON.stringify(outcomes.map(({ events }) => events)) + server.log.lines.join();
@@ -42,6 +46,9 @@ function traces(outcomes: readonly Outcome[]): readonly string[] {
 
 beforeAll(async () => {
   site = await openSite({
+    '/escaped': ({ headers }, response) => {
+      response.end(`{"said":"${escapes(String(headers['x-api-key']))}"}`);
+    },
     '/': ({ headers, method }, response) => {
       seen.push(headers['x-api-key']);
       methods.push(method);
@@ -85,6 +92,16 @@ describe('http_request', () => {
     expect([seen, sent.end.state]).toEqual([[VALUE], 'completed']);
     expect(sent.end.text).toContain('you said {{secret:api}}');
     expect(traces([refused, sent])).toEqual([]);
+  });
+
+  it('shows no model a secret that the service returns as escapes', async () => {
+    await store({ places: ['http'], hosts: ['127.0.0.1'] });
+    const { end } = await sendText(
+      server,
+      `request ${site.origin}/escaped with the secret api as the header X-Api-Key`,
+    );
+    expect(end.text).toContain('[secret api, encoded]');
+    expect(end.text).not.toContain(escapes(VALUE).slice(-12));
   });
 
   it('sends a secret to other machines by https only, and asks before a call with effects', async () => {

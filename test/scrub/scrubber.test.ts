@@ -20,12 +20,29 @@ const ENCODINGS: Readonly<Record<string, (value: string) => string>> = {
   'base64 at 1': (value) => Buffer.from(`a${value}tail`).toString('base64'),
   'base64 at 2': (value) => Buffer.from(`ab${value}`).toString('base64'),
   'base64url at 1': (value) => Buffer.from(`x${value}?>`).toString('base64url'),
+  'escapes of JSON for each character': (value) =>
+    unitsOf(value)
+      .map((unit) => `\\u${unit}`)
+      .join(''),
+  'escapes in upper case': (value) =>
+    unitsOf(value)
+      .map((unit) => `\\u${unit.toUpperCase()}`)
+      .join(''),
+  'numbers of characters': (value) =>
+    unitsOf(value)
+      .map((unit) => `U+${unit}`)
+      .join(' '),
+  'references of HTML in hex': (value) =>
+    [...Buffer.from(value)].map((byte) => `&#x${byte.toString(16).padStart(2, '0')};`).join(''),
   'base64 in lines': (value) =>
     Buffer.from(`head ${value} tail`)
       .toString('base64')
       .match(/.{1,76}/g)!
       .join('\n'),
 };
+
+const unitsOf = (value: string) =>
+  value.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
 
 const secretValue = fc
   .string({ minLength: 6, maxLength: 80, unit: 'grapheme' })
