@@ -5,7 +5,7 @@ import { run, type Dialect, type Query } from '../core/sql.js';
 
 export const LIVE = "state IN ('submitted', 'working')";
 export const ENDED = "state IN ('completed', 'failed', 'canceled', 'rejected')";
-export const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
+const NOT_ENDED = "state NOT IN ('completed', 'failed', 'canceled', 'rejected')";
 
 /** The columns that a new task gets from its message. The database adds the others. */
 export const TASK_COLUMNS = [

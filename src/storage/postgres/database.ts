@@ -71,8 +71,18 @@ export class PostgresDatabase implements SqlDatabase {
 
   /** Runs one statement in a transaction of its own, after the earlier ones under the same key. */
   one(statement: Statement, key?: string): Promise<Outcome> {
-    const ask = () => repeat(() => query(this.#driver.pool, statement, this.#isPrepared));
-    return this.#watched(() => (key === undefined ? ask() : this.#locks.run(key, ask)));
+    return this.during((ask) =>
+      key === undefined ? ask(statement) : this.#locks.run(key, () => ask(statement)),
+    );
+  }
+
+  /** Runs work that asks statements, each in a transaction of its own. The database closes after it. */
+  during<Result>(
+    work: (ask: (statement: Statement) => Promise<Outcome>) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#watched(() =>
+      work((statement) => repeat(() => query(this.#driver.pool, statement, this.#isPrepared))),
+    );
   }
 
   /** PostgreSQL keeps deleted rows until a vacuum. */

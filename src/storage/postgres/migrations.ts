@@ -60,4 +60,50 @@ export const MIGRATIONS: readonly string[] = [
     bytes BIGINT NOT NULL,
     PRIMARY KEY (tenant, owner)
   );`,
+  // 9: the only conditional append, of several tasks. For each whose id and epoch still match, and that has not ended, it
+  // moves the head and inserts the rows with the numbers up to it. The locks of the tasks exclude other writers until the
+  // end of the statement. It is a function because a join of the tasks with a list may be planned as a scan of all tasks.
+  `CREATE FUNCTION lango_append(
+    lease_ms BIGINT, ids TEXT[], epochs BIGINT[], counts BIGINT[], steps INTEGER[], states TEXT[], messages TEXT[],
+    expiries BIGINT[], run_ends INTEGER[], task_ends INTEGER[],
+    items INTEGER[], seqs BIGINT[], authors TEXT[], types TEXT[], bodies TEXT[]
+  ) RETURNS TABLE (item BIGINT, new_head BIGINT, at BIGINT) LANGUAGE plpgsql AS $$
+  #variable_conflict use_column
+  DECLARE
+    given RECORD;
+    moved RECORD;
+    clock BIGINT := lango_now();
+    keys BIGINT[];
+    befores BIGINT[];
+  BEGIN
+    -- A locked task fails the statement soon, so that it holds up no others.
+    IF cardinality(ids) > 1 THEN PERFORM set_config('lock_timeout', '100ms', true); END IF;
+    FOR given IN
+      SELECT * FROM unnest(ids, epochs, counts, steps, states, messages, expiries, run_ends, task_ends) WITH ORDINALITY
+        AS g(id, epoch, count, step, state, message, expiry, ends_run, ends_task, item)
+    LOOP
+      UPDATE tasks SET head = head + given.count, lease_until = clock + lease_ms,
+        crashes = CASE given.step WHEN 1 THEN 0 ELSE crashes END,
+        state = coalesce(given.state, state),
+        status_message = CASE WHEN given.state IS NULL THEN status_message ELSE given.message END,
+        status_at = CASE WHEN given.state IS NULL THEN status_at ELSE clock END,
+        expires_at = CASE WHEN given.state IS NULL THEN expires_at ELSE given.expiry END,
+        lease_by = CASE given.ends_run WHEN 1 THEN NULL ELSE lease_by END,
+        cancel_requested = CASE given.ends_run WHEN 1 THEN 0 ELSE cancel_requested END,
+        ended_before = CASE given.ends_task WHEN 1 THEN (SELECT last_value + 1 FROM tasks_key_seq) END
+      WHERE id = given.id AND epoch = given.epoch AND state NOT IN ('completed', 'failed', 'canceled', 'rejected')
+      RETURNING key, head INTO moved;
+      CONTINUE WHEN NOT FOUND;
+      keys[given.item] := moved.key;
+      befores[given.item] := moved.head - given.count;
+      item := given.item;
+      new_head := moved.head;
+      at := clock;
+      RETURN NEXT;
+    END LOOP;
+    INSERT INTO events (task, seq, at, author, type, body)
+      SELECT keys[e.item], befores[e.item] + e.seq, clock, e.author, e.type, e.body
+      FROM unnest(items, seqs, authors, types, bodies) AS e(item, seq, author, type, body)
+      WHERE keys[e.item] IS NOT NULL;
+  END $$;`,
 ];

@@ -1,7 +1,9 @@
-import { LEASE_MS, LEASE_RENEW_MS } from '../../stores/tasks.js';
+import { LEASE_MS, LEASE_RENEW_MS, type Fence } from '../../stores/tasks.js';
 import { first, run } from '../../core/sql.js';
-import { keyOfSent, type Inbox } from '../task-changes.js';
-import { LIVE, NOT_ENDED, TASK_COLUMNS } from '../task-sql.js';
+import { isTerminal } from '../../core/task.js';
+import { packed, type PackedRow } from '../event-rows.js';
+import { keyOfSent, type EncodedBatch, type Inbox } from '../task-changes.js';
+import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 
 /** The clock, read once per statement, so that `clock.now` is the same in all of its parts. */
 const CLOCK = 'clock AS MATERIALIZED (SELECT lango_now() AS now)';
@@ -29,33 +31,54 @@ export const ACCEPT = `
   )
   SELECT key, created_at FROM task`;
 
-/**
- * The only conditional append: if id and epoch still match and the task has not ended, it moves the head and inserts the
- * events with the numbers up to it. The lock of the row excludes other writers until the end of the statement.
- */
-export const APPEND = `
-  WITH ${CLOCK}, task AS (
-    UPDATE tasks SET head = head + @count, lease_until = clock.now + ${LEASE_MS},
-      crashes = CASE @step::int WHEN 1 THEN 0 ELSE crashes END,
-      state = coalesce(@state, state),
-      status_message = CASE WHEN @state IS NULL THEN status_message ELSE @message END,
-      status_at = CASE WHEN @state IS NULL THEN status_at ELSE clock.now END,
-      expires_at = CASE WHEN @state IS NULL THEN expires_at ELSE @expires END,
-      lease_by = CASE @ends_run::int WHEN 1 THEN NULL ELSE lease_by END,
-      cancel_requested = CASE @ends_run::int WHEN 1 THEN 0 ELSE cancel_requested END,
-      ended_before = CASE @ended::int WHEN 1 THEN (SELECT last_value + 1 FROM tasks_key_seq) END
-    FROM clock WHERE id = @id AND epoch = @epoch AND ${NOT_ENDED}
-    RETURNING key, head, clock.now
-  ), added AS (
-    INSERT INTO events (task, seq, at, author, type, body)
-    SELECT task.key, task.head - @count + e.seq, task.now, e.author, e.type, e.body
-    FROM task, unnest(@seqs::bigint[], @authors::text[], @types::text[], @bodies::text[]) AS e(seq, author, type, body)
-  )
-  SELECT head, now FROM task`;
+export interface Append {
+  readonly fence: Fence;
+  readonly batch: EncodedBatch;
+}
 
+/** Makes several appends, of one task each. Returns a row for each that its fence allowed. See migrations.ts. */
+export const APPEND = `SELECT item, new_head AS head, at AS now FROM lango_append(${LEASE_MS}, @ids, @epochs, @counts, @steps,
+  @states, @messages, @expiries, @run_ends, @task_ends, @items, @seqs, @authors, @types, @bodies)`;
+
+/** The values of `APPEND`: a list for each column of the appends, and of the rows of their events. */
+export function appendValues(appends: readonly Append[]) {
+  const rows = appends.flatMap(({ batch }, index) =>
+    packed(batch.events, 0).map((row) => ({ ...row, item: index + 1 })),
+  );
+  const changes = appends.map(({ batch }) => batch.change);
+  const flag = (value: boolean) => (value ? 1 : 0);
+  return {
+    ids: appends.map(({ fence }) => fence.taskId),
+    epochs: appends.map(({ fence }) => fence.epoch),
+    counts: appends.map(({ batch }) => batch.events.length),
+    steps: changes.map(({ isStep }) => flag(isStep)),
+    states: changes.map(({ state = null }) => state),
+    messages: changes.map(({ statusMessage }) => statusMessage),
+    expiries: changes.map(({ expiresAt = null }) => expiresAt),
+    run_ends: changes.map(({ endsRun }) => flag(endsRun)),
+    task_ends: changes.map(({ state }) => flag(state !== undefined && isTerminal(state))),
+    items: rows.map(({ item }) => item),
+    ...columnsOf(rows),
+  };
+}
+
+/** Converts rows to one list per column. */
+export function columnsOf(rows: readonly PackedRow[]) {
+  return {
+    seqs: rows.map(({ seq }) => seq),
+    authors: rows.map(({ author }) => author),
+    types: rows.map(({ type }) => type),
+    bodies: rows.map(({ body }) => body),
+  };
+}
+
+/** Locks the tasks in the order of their ids, like all writers, so that none of them wait for each other. */
 export const RENEW = `
-  UPDATE tasks SET lease_until = lango_now() + ${LEASE_MS} WHERE id = ANY(@ids::text[]) AND lease_by = @worker
-  RETURNING id, head`;
+  WITH mine AS (
+    SELECT id FROM tasks WHERE id = ANY(@ids::text[]) AND lease_by = @worker ORDER BY id FOR UPDATE
+  )
+  UPDATE tasks SET lease_until = lango_now() + ${LEASE_MS} FROM mine WHERE tasks.id = mine.id AND lease_by = @worker
+  RETURNING tasks.id, head`;
 
 /** Registers a worker name of this process, with the number of the lock that the process holds while it lives. */
 export const ADD_WORKER = `

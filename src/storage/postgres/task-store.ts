@@ -16,7 +16,7 @@ import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
 import { withContents } from '../references.js';
 import { packed, storedEvents, type EventRow } from '../event-rows.js';
-import { toTaskEvent, toTaskRecord, type EncodedEvent, type StoredEvent, type TaskRow } from '../rows.js';
+import { toTaskEvent, toTaskRecord, type StoredEvent, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
 import { all, first, lockOf, type Query } from '../../core/sql.js';
 import type { EncodedBatch, EncodedStart, Inbox, TaskContext } from '../task-changes.js';
@@ -41,7 +41,8 @@ import { taskSql, type TaskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
 import type { AppendListeners } from '../append-listeners.js';
 import type { Liveness } from './liveness.js';
-import { ACCEPT, APPEND, inboxOf, RENEW } from './task-statements.js';
+import { AppendQueue, type Appended } from './append-queue.js';
+import { ACCEPT, APPEND, appendValues, columnsOf, inboxOf, RENEW } from './task-statements.js';
 
 interface Parts {
   readonly pushes: PushWrites;
@@ -72,6 +73,7 @@ export class PostgresTaskStore implements TaskStore {
   readonly #sql: TaskSql;
   readonly #messageIdMs: number;
   readonly #inbox: Inbox;
+  readonly #appends: AppendQueue;
   readonly #served = new Map<number, Scope>();
 
   constructor(database: PostgresDatabase, parts: Parts) {
@@ -80,6 +82,7 @@ export class PostgresTaskStore implements TaskStore {
     this.#sql = taskSql(database.dialect);
     this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
     this.#inbox = inboxOf(this.#messageIdMs);
+    this.#appends = new AppendQueue(database);
     parts.listeners.add((id, head) => parts.recent.forgetBehind({ id, head }));
     this.pollMs = parts.liveness.hasNotifications ? POLL_MS : POLL_WITHOUT_NOTIFICATIONS_MS;
   }
@@ -117,11 +120,9 @@ export class PostgresTaskStore implements TaskStore {
 
   async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
     const batch = encodeBatch(events, this.#parts.eventBytes);
-    const statement = { sql: APPEND, values: [appendValues(fence, batch)] };
-    const [row] = (await this.#database.one(statement, fence.taskId)).rows as readonly AppendedRow[];
-    if (!row) throw fenced();
-    this.#announce(fence.taskId, storedEvents(batch.events, row.head - events.length, row.now));
-    return row.head;
+    const { head, now } = await this.#appends.append(fence, batch);
+    this.#announce(fence.taskId, storedEvents(batch.events, head - events.length, now));
+    return head;
   }
 
   async endDamaged(fence: Fence, end: NewEvent): Promise<number | undefined> {
@@ -235,7 +236,7 @@ export class PostgresTaskStore implements TaskStore {
     const context = entry.givenContextId ?? '';
     return {
       ...newTaskColumns(entry, start),
-      ...listsOf([message, ...firstEvents.events]),
+      ...columnsOf(packed([message, ...firstEvents.events], 0)),
       inbox: keyOfSent(entry),
       context_known: context === '' ? 0 : 1,
       known_ms: this.#messageIdMs,
@@ -265,45 +266,13 @@ export class PostgresTaskStore implements TaskStore {
   }
 }
 
-interface AppendedRow extends Pick<TaskRow, 'head'> {
-  readonly now: number;
-}
-
-/** The values of `APPEND`. */
-function appendValues({ taskId, epoch }: Fence, { change, events }: EncodedBatch) {
-  const { state, statusMessage, isStep, endsRun, expiresAt } = change;
-  return {
-    ...listsOf(events),
-    id: taskId,
-    epoch,
-    count: events.length,
-    step: isStep ? 1 : 0,
-    state,
-    message: statusMessage,
-    expires: expiresAt,
-    ends_run: endsRun ? 1 : 0,
-    ended: state !== undefined && isTerminal(state) ? 1 : 0,
-  };
-}
-
 function* endDamaged(context: TaskContext, fence: Fence, batch: EncodedBatch): Query<number | undefined> {
   const damaged = yield* setDamagedAside(context, fence);
   if (damaged === undefined) return undefined;
-  const row = yield* first<AppendedRow>(APPEND, appendValues(fence, batch));
+  const row = yield* first<Appended>(APPEND, appendValues([{ fence, batch }]));
   if (!row) throw fenced();
   context.touch(fence.taskId, storedEvents(batch.events, row.head - batch.events.length, row.now));
   return damaged;
-}
-
-/** Converts events to rows, as one list per column. */
-function listsOf(events: readonly EncodedEvent[]) {
-  const rows = packed(events, 0);
-  return {
-    seqs: rows.map(({ seq }) => seq),
-    authors: rows.map(({ author }) => author),
-    types: rows.map(({ type }) => type),
-    bodies: rows.map(({ body }) => body),
-  };
 }
 
 function accepted(entry: NewTask, row: AcceptedRow, leased: boolean): AcceptOutcome {

@@ -1,0 +1,79 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import type { LangoError } from '../../src/core/errors.js';
+import { silentLogger } from '../../src/core/logger.js';
+import { openPostgresStorage } from '../../src/storage/postgres/storage.js';
+import type { Fence } from '../../src/stores/tasks.js';
+import { acceptOne, ALICE, delta, fenceOf } from '../suites/task-store-fixtures.js';
+import { startPostgres } from '../support/postgres.js';
+
+const server = await startPostgres();
+afterAll(() => server?.stop());
+const onServer = server ? it : it.skip;
+
+/** Two processes on an empty database. */
+async function openTwo() {
+  const database = await server!.database();
+  const options = { connections: 8, statementSeconds: 30, pooling: 'session', tables: [] } as const;
+  const open = () => openPostgresStorage({ ...options, url: database.url, logger: silentLogger });
+  return { database, one: await open(), two: await open() };
+}
+
+describe('the appends to PostgreSQL', () => {
+  onServer(
+    'write the appends of one turn in one statement, and each fails or succeeds for itself',
+    async () => {
+      const { database, one, two } = await openTwo();
+      const tasks = await Promise.all(
+        Array.from({ length: 6 }, () => acceptOne(one.tasks, { lease: 'one' })),
+      );
+      const [taken, full, ...others] = tasks;
+      await two.tasks.requestCancel(ALICE, taken!.id);
+      await database.run(`CREATE TABLE inserts (n INTEGER); CREATE FUNCTION noted() RETURNS TRIGGER LANGUAGE plpgsql AS
+      $$ BEGIN INSERT INTO inserts VALUES (1); RETURN NULL; END $$;
+      CREATE TRIGGER noted AFTER INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION noted()`);
+      const statements = async () =>
+        (await database.run('SELECT count(*)::int AS n FROM inserts')).rows as { n: number }[];
+      const gone = { ...fenceOf(taken!), epoch: 9 };
+      const appended = (fence: Fence, text: string) => one.tasks.append(fence, [delta(text), delta(text)]);
+      const results = await Promise.allSettled([
+        appended(gone, 'zombie'),
+        ...others.map((task) => appended(fenceOf(task), 'first')),
+      ]);
+      expect(
+        results.map((result) => ('value' in result ? result.value : (result.reason as LangoError).code)),
+      ).toEqual(['fenced', 3, 3, 3, 3]);
+      expect(await statements()).toEqual([{ n: 1 }]);
+      // A row that stands where the next one belongs fails its own append only. Those of one task keep their order.
+      await database.run(
+        `INSERT INTO events SELECT key, 2, 0, NULL, 'status', '{}' FROM tasks WHERE id = '${full!.id}'`,
+      );
+      const more = await Promise.allSettled([
+        one.tasks.append(fenceOf(full!), [delta('no place')]),
+        ...others.flatMap((task) => [appended(fenceOf(task), 'second'), appended(fenceOf(task), 'third')]),
+      ]);
+      expect(more.map(({ status }) => status)).toEqual(['rejected', ...Array<string>(8).fill('fulfilled')]);
+      for (const task of others) {
+        const texts = (await two.tasks.read(task.id, 1, 9)).map(({ body }) => 'text' in body && body.text);
+        expect(texts).toEqual(['first', 'first', 'second', 'second', 'third', 'third']);
+      }
+      expect(await two.tasks.read(taken!.id, 1, 9)).toMatchObject([{ body: { type: 'cancel-request' } }]);
+      await database.run('DROP TRIGGER noted ON events; DROP FUNCTION noted; DROP TABLE inserts');
+      await Promise.all([one.close(), two.close()]);
+      await database.drop();
+    },
+  );
+
+  onServer('hold up no append of another task while one waits for a lock', async () => {
+    const { database, one, two } = await openTwo();
+    const tasks = await Promise.all(Array.from({ length: 3 }, () => acceptOne(one.tasks, { lease: 'one' })));
+    await database.run(`BEGIN; SELECT 1 FROM tasks WHERE id = '${tasks[1]!.id}' FOR UPDATE`);
+    const [first, stuck, last] = tasks.map((task) => one.tasks.append(fenceOf(task), [delta('said')]));
+    expect(await Promise.all([first, last])).toEqual([2, 2]);
+    expect(await one.tasks.append(fenceOf(tasks[0]!), [delta('more')])).toBe(3);
+    expect(await two.tasks.read(tasks[1]!.id, 1, 9)).toEqual([]);
+    await database.run('COMMIT');
+    expect(await stuck).toBe(2);
+    await Promise.all([one.close(), two.close()]);
+    await database.drop();
+  });
+});
