@@ -77,6 +77,9 @@ export function readAtRest(env: Env): Promise<Readings> {
   return readings([...KEPT, ...BILLS, 'ingest list --json'], env);
 }
 
+/** An attribute of spans that the earlier version did not have. */
+const ADDED = 'lango.time_to_first_text';
+
 /** Reads what an owner finds at a running server, except the task that goes on at its start. */
 export async function readServed(env: Env, { ids }: Pick<Expected, 'ids'>, owner: Owner): Promise<Readings> {
   const histories =
@@ -84,5 +87,11 @@ export async function readServed(env: Env, { ids }: Pick<Expected, 'ids'>, owner
   const { tasks } = (await reading('tasks list --limit 100 --json', env)) as {
     readonly tasks: readonly { readonly id: string }[];
   };
-  return { ...(await readings(histories, env)), tasks: tasks.filter(({ id }) => id !== ids.unfinished) };
+  const read = {
+    ...(await readings(histories, env)),
+    tasks: tasks.filter(({ id }) => id !== ids.unfinished),
+  };
+  return JSON.parse(
+    JSON.stringify(read, (name, value: unknown) => (name === ADDED ? undefined : value)),
+  ) as Readings;
 }
