@@ -97,6 +97,7 @@ export class RunAppends {
   }
 }
 
-function isOutage(error: unknown): error is LangoError {
+/** Whether the database is away, perhaps for a short time. */
+export function isOutage(error: unknown): error is LangoError {
   return isLangoError(error, 'storage') && error.retryable;
 }

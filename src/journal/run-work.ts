@@ -5,6 +5,7 @@ import { abortable, Timer } from '../core/time.js';
 import { scrubEvent } from '../scrub/data.js';
 import { SUSPECT_CRASHES, type TaskStore } from '../stores/tasks.js';
 import type { OpenDelegation, Replay } from './replay.js';
+import { isOutage } from './run-appends.js';
 import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent, type RunResult } from './run-end.js';
 import type { TaskRun } from './task-run.js';
 
@@ -77,7 +78,8 @@ async function runAgent(
       if (!run.abortReason) return end;
     }
   } catch (error) {
-    if (!run.abortReason) return resultOfFailure(run, error);
+    // Where the agent could not read because the database is away, another run of the task can later.
+    if (!run.abortReason) return isOutage(error) ? undefined : resultOfFailure(run, error);
   }
   return resultOfAbort(run.abortReason);
 }

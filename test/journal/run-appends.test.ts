@@ -66,3 +66,16 @@ describe('the result of a call, while the database is away,', () => {
     expect([runs, artifacts]).toEqual([2, ['run 2']]);
   });
 });
+
+it('a run that could not read while the database was away is followed by another one, and the task does not fail', async () => {
+  let runs = 0;
+  await open(async () => {
+    runs += 1;
+    if (runs === 1) throw away();
+    return { state: 'completed' };
+  });
+  const { task } = await journal.submit(message('read'));
+  const types = (await ended(task.id)).map(({ body }) => body.type);
+  expect([runs, types]).toEqual([2, ['message', 'run-start', 'run-start', 'run-end']]);
+  expect(await store.get(SCOPE, task.id)).toMatchObject({ state: 'completed' });
+});
