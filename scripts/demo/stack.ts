@@ -34,6 +34,7 @@ export async function runStack(home: string, say: (line: string) => void): Promi
       ...nodeEnv(home, 'orchestrator', port),
       LANGO_TOKEN: TOKEN,
       LANGO_REFRESH_SECONDS: '1',
+      LANGO_AWAY_SECONDS: '2',
       ...urls,
     },
     onLog(line) {
