@@ -13,7 +13,7 @@ export const LINK_SECONDS = 60;
 // Only a script of this origin can send these headers: a page of another origin would need a preflight, which is refused.
 const LINK_HEADER = 'lango-console-link';
 const CONSOLE_HEADER = 'lango-console';
-/** What a page makes up and keeps where only pages of its origin read it. */
+/** The form of the key that a page makes up and keeps where only pages of its origin read it. */
 const PAGE_KEY = /^[\w-]{20,100}$/;
 
 type Session = Readonly<{ authorization: string; page: string; endsAt: number }>;

@@ -4,7 +4,7 @@ import type { EventType, NewEvent } from '../core/task.js';
 import { backoffMs, pause } from '../core/time.js';
 import type { Fence, TaskStore } from '../stores/tasks.js';
 
-/** How long the events of a run are kept while the database is away. After it, the run ends and another one begins. */
+/** The time for which the events of a run are kept while the database is away. Then another run begins. */
 const KEPT_MS = 60_000;
 const RETRY = { firstMs: 100, longestMs: 2_000 };
 /** The events that others append to a task while it is leased. */

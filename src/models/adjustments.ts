@@ -99,7 +99,7 @@ const LARGEST_OUTPUT = [
 /** The most images whose refusal is remembered. */
 const MAX_IMAGES = 1_000;
 
-/** What is changed from a refusal on. */
+/** A change to requests from a refusal on. */
 export interface Change {
   readonly part: string;
   /** Forgets the change, which did not help. */

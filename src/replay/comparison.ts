@@ -65,7 +65,7 @@ function beginsAlike(a: Item | undefined, b: Item | undefined): boolean {
   return one.startsWith(other) || other.startsWith(one);
 }
 
-/** What comes from outside of the agent and is taken as it was recorded. */
+/** The events that come from outside of the agent and are taken as recorded. */
 const TAKEN: ReadonlySet<EventBody['type']> = new Set<EventBody['type']>(['message', 'question-expiry'])
   .add('cancel-request')
   .add('results-cleared')

@@ -115,7 +115,7 @@ function outputOf({ step, result, fromOutside, asks }: ToolResult, events: reado
   };
 }
 
-/** What a tool said of its call: "May operator DO THIS?" */
+/** The words of a tool about its call: "May operator DO THIS?" */
 function describedIn({ author, text }: Question): string {
   return text.slice(`May ${author} `.length, -1);
 }

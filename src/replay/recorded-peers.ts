@@ -35,7 +35,7 @@ export function recordedPeers(options: PeerOptions): PeerDirectory {
   return { list: () => peers, ready: async () => {}, get, wait: async (name) => get(name) };
 }
 
-/** What the peer did, as far as this run relayed it. */
+/** The events of the peer, as far as this run relayed it. */
 function* eventsOf(
   step: string,
   { agent, pass: { events } }: PeerOptions,

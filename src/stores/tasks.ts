@@ -129,7 +129,7 @@ export interface NewTask {
 /** Tells a repeat from a conflict. Called only for a message id that was used before. */
 type IsSame = (earlier: EarlierMessage) => boolean;
 
-/** What an earlier message with the same id became. */
+/** An earlier message with the same id, and its task. */
 export interface EarlierMessage {
   readonly taskId: string;
   readonly seq: number;

@@ -16,7 +16,7 @@ export interface ShownTextOptions {
 }
 
 type Whole = Promise<readonly ShownEvent[]>;
-/** What to show next. A promise only where the journal must be read. */
+/** The next thing to show. A promise only where the journal must be read. */
 type Shown = readonly ShownEvent[] | Whole;
 type TextEvent = ShownEvent & LiveText;
 
@@ -43,7 +43,7 @@ export class ShownText {
     this.#isBetween = mayLack;
   }
 
-  /** What to show of the live text that follows the event `after`, the newest that was shown. */
+  /** The part to show of the live text that follows the event `after`, the newest that was shown. */
   live(texts: readonly LiveText[], after: number): Shown {
     const shown = this.#joined(texts).flatMap(({ author, body }): readonly (ShownEvent | Whole)[] => {
       const ahead = this.#ahead.get(body.artifactId)?.body.text ?? '';
@@ -57,7 +57,7 @@ export class ShownText {
     return inOrder(shown);
   }
 
-  /** What to show of the next event: it alone, or before it what corrects the text that the client has. */
+  /** The next event as it is shown: alone, or after what corrects the text that the client has. */
   event(event: TaskEvent): Shown {
     const { body } = event;
     const isBetween = this.#isBetween;

@@ -103,7 +103,7 @@ function dropsInto(draft: Draft) {
 
 const SUGGESTIONS_SHOWN = 6;
 
-/** What the agent's card names as examples. */
+/** The examples on the agent's card. */
 function Suggestions({ agent, draft }: Readonly<{ agent: string; draft: Draft }>) {
   const { value } = useLoaded(() => readCard(agent), [agent]);
   const examples = value?.card.skills?.flatMap(({ examples = [] }) => examples) ?? [];

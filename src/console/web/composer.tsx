@@ -5,7 +5,7 @@ import { Form } from './page.js';
 import { sizeOf } from './parts.js';
 import type { Message } from './wire.js';
 
-/** What a person is about to send. */
+/** The message that a person is about to send. */
 export interface Draft {
   readonly text: Signal<string>;
   readonly files: Signal<readonly File[]>;

@@ -11,7 +11,7 @@ interface Exchange {
   readonly event?: number;
 }
 
-/** What went into a step and came out of it, read from the events of the task. `agent`: whose step it is. */
+/** The input and the output of a step, read from the events of the task. `agent`: whose step it is. */
 export function exchangeOf(span: Span, agent: string | undefined, events: readonly StreamEvent[]): Exchange {
   const [operation, subject = ''] = span.name.split(' ');
   const type =

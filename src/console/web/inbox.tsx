@@ -44,7 +44,7 @@ async function waitingTasks(agents: readonly string[]): Promise<readonly Waiting
     .sort((a, b) => ((a.task.status.timestamp ?? '') < (b.task.status.timestamp ?? '') ? -1 : 1));
 }
 
-/** How many tasks wait for the reader, as far as it is known. */
+/** The number of tasks that wait for the reader, as far as it is known. */
 export const waitingCount = signal(0);
 
 function useWaiting() {

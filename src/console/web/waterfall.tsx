@@ -31,7 +31,7 @@ interface WaterfallProps {
   readonly onMove: (event: number) => void;
 }
 
-/** What a task did, and the tasks below it, on one time axis. */
+/** The steps of a task and of the tasks below it, on one time axis. */
 export function Waterfall({ task, events, at, onMove }: WaterfallProps) {
   const { value, fault } = useTrace(task);
   const [sight, setSight] = useState(WHOLE);
@@ -141,7 +141,7 @@ interface Scale {
   readonly sight: Sight;
 }
 
-/** Where a time is in sight, as a share of the width. */
+/** The place of a time in sight, as a share of the width. */
 const placeOf = ({ start, length, sight: { from, to } }: Scale, time: number) =>
   ((time - start) / length - from) / (to - from);
 

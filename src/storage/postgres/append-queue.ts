@@ -6,7 +6,7 @@ import type { PostgresDatabase } from './database.js';
 import { isFaultOfDatabase } from './failure.js';
 import { APPEND, appendValues, type Append } from './task-statements.js';
 
-/** What an append made of its task, by the store's clock. */
+/** The task after an append, with times by the store's clock. */
 export interface Appended extends Pick<TaskRow, 'head'> {
   readonly now: number;
 }

@@ -45,7 +45,7 @@ export function describeChanges(changes: Changes): string {
   return each.length === 0 ? '' : `, which may send ${each.join(', and ')}`;
 }
 
-/** What a person has decided about the changes of a command. */
+/** The rules by which a person is asked about changes. */
 export interface ChangeRules {
   /** Whether a person is asked before `http_request` changes something. */
   readonly asksForRequests: boolean;
