@@ -25,7 +25,7 @@ interface Wait {
 interface Account {
   readonly key: string;
   bytes: number;
-  /** What the waiting requests take. */
+  /** The bytes that the waiting requests take. */
   waitingBytes: number;
   /** The requests that wait, the oldest first. */
   readonly waiting: Set<Waiter>;
@@ -47,7 +47,7 @@ export class BytesInFlight {
     this.#limit = limit;
   }
 
-  /** What an answer counts until its size is known. */
+  /** The bytes that an answer counts until its size is known. */
   get unknownAnswer(): number {
     return Math.floor(this.#limit / ANSWER_PART);
   }

@@ -6,7 +6,7 @@ import { scrubEvent } from '../scrub/data.js';
 
 interface OpenText {
   readonly stream: ScrubStream;
-  /** What the stream got and returned since both were last the same. */
+  /** The text that the stream got and returned since both were last the same. */
   raw: string;
   returned: string;
   /** The newest delta. Held back text is written with its author and artifact. */

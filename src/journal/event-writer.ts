@@ -59,7 +59,7 @@ interface Waiting {
 export class EventWriter {
   readonly #options: EventWriterOptions;
   readonly #scrubber: EventScrubber;
-  /** What is shown and not emitted yet, by artifact, before it is scrubbed. */
+  /** The texts that are shown and not emitted yet, by artifact, before they are scrubbed. */
   readonly #previews = new Map<string, LiveText>();
   #pending: NewEvent[] = [];
   #pendingText = 0;

@@ -78,7 +78,7 @@ async function runAgent(
       if (!run.abortReason) return end;
     }
   } catch (error) {
-    // Where the agent could not read because the database is away, another run of the task can later.
+    // An agent that could not read because the database is away is run again later.
     if (!run.abortReason) return isOutage(error) ? undefined : resultOfFailure(run, error);
   }
   return resultOfAbort(run.abortReason);

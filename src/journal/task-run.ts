@@ -189,7 +189,7 @@ export class TaskRun implements Run {
     return this.#hasReadOutside;
   }
 
-  /** What an append to the task needs now. */
+  /** The fence that an append to the task needs now. */
   get appendFence(): Fence {
     return this.#appends.fence;
   }

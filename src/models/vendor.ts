@@ -171,7 +171,7 @@ export function createVendorProvider<Client>(
           const isNewlyBare = !isBare && adjusted.refusesOwnBlocks(failure);
           isBare ||= isNewlyBare;
           const change = isNewlyBare ? OWN_BLOCKS : adjusted.learn(failure, { request: fit(), tuning });
-          // What did not help was not the reason, and is no rule for the calls of others.
+          // A change that did not help is no rule for the calls of others.
           if (!change) for (const one of made.reverse()) one.undo();
           else made.push(change);
           if (change)

@@ -20,7 +20,7 @@ const MAX_SPANS = 5_000;
 /**
  * Adds the spans of tasks on other nodes below the delegations that began them. A node that does not respond, or does
  * not show its task to the owner, adds nothing. The span of a task on another node has its address in `lango.node.url`.
- * What a node says of the address of a node behind it is in `lango.node.claimed_url`, unless this node knows it to be that
+ * The address that a node says of one behind it is in `lango.node.claimed_url`, unless this node knows it to be that
  * of the agent: any node can send any address under any name.
  * `levels`: the longest chain of nodes that ask each other.
  */

@@ -9,7 +9,7 @@ export interface Divergence {
   readonly seq: number | undefined;
   /** Undefined when the record holds no such event. */
   readonly recorded: NewEvent | undefined;
-  /** What would be written now; undefined when nothing would. */
+  /** The event that would be written now; undefined when none would. */
   readonly now: NewEvent | undefined;
 }
 
@@ -35,7 +35,7 @@ export function firstDivergence(pass: Pass, agent: string, now: readonly NewEven
     if (one) found.push(one);
   }
   const [first, ...others] = found.toSorted((a, b) => (a.seq ?? Infinity) - (b.seq ?? Infinity));
-  // What is written in place of an event may be in another lane: a run ends where a call would have begun.
+  // The event in place of another may be in another lane: a run ends where a call would have begun.
   return first && { ...first, now: first.now ?? others.find(({ now }) => now)?.now };
 }
 

@@ -30,7 +30,7 @@ interface TaskDivergence {
   readonly seq: number | undefined;
   /** The author and the body of the entry; undefined when the record holds no such entry. */
   readonly recorded: unknown;
-  /** What would be written now; undefined when nothing would. */
+  /** The author and the body that would be written now; undefined when nothing would. */
   readonly now: unknown;
 }
 

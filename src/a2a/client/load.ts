@@ -44,7 +44,7 @@ export interface RemoteSource {
   readonly kind: 'remote';
   /** The local name of the agent. Default: made from the name on its card. */
   readonly name?: string;
-  /** What people say that it is for. */
+  /** The purpose of the agent, in the words of the configuration. */
   readonly description?: string | undefined;
   /** The address of the card, the agent, or its host. */
   readonly url: string;

@@ -37,7 +37,7 @@ export interface CommandInput {
   readonly command: string;
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** What it may change at services, with secrets. */
+  /** The changes that it may make at services, with secrets. */
   readonly changes?: Changes;
 }
 
