@@ -1,7 +1,7 @@
 import type { AgentState } from '../../core/node-status.js';
 import { newId, owner } from './api.js';
 import { agentsOf, loadNode, node, readCard } from './node.js';
-import { Ago, Form, link, Note, TwoClicks, useAction, useLoaded } from './page.js';
+import { Ago, Field, Form, link, Note, TwoClicks, useAction, useLoaded, writtenIn } from './page.js';
 import { visible } from './parts.js';
 
 const REFRESH_MS = 5_000;
@@ -132,13 +132,12 @@ function RemoteAgent({
 function AddAgent({ onAdded }: Readonly<{ onAdded: () => void }>) {
   const { note, act } = useAction();
   const add = async (form: HTMLFormElement) => {
-    const fields = new FormData(form);
-    const text = (name: string) => (fields.get(name) as string | null)?.trim() ?? '';
+    const text = (name: string) => writtenIn(form, name).trim();
     await owner('agents', 'POST', {
       name: text('name'),
       url: text('url'),
       ...(text('token') === '' ? {} : { token: text('token') }),
-      ...(fields.has('private') ? { allowPrivate: true } : {}),
+      ...(new FormData(form).has('private') ? { allowPrivate: true } : {}),
     });
     form.reset();
     onAdded();
@@ -147,15 +146,15 @@ function AddAgent({ onAdded }: Readonly<{ onAdded: () => void }>) {
   return (
     <Form class="card" onSend={(form) => act(() => add(form), 'Reading its card…')}>
       <h3>Add a remote agent</h3>
-      <label>
-        Address <input name="url" type="url" required placeholder="https://example.org/agents/weather" />
-      </label>
-      <label>
-        Name on this server <input name="name" required pattern="[a-z0-9][a-z0-9_\-]*" />
-      </label>
-      <label>
-        Token to send to it (optional) <input name="token" type="password" autocomplete="off" />
-      </label>
+      <Field
+        label="Address"
+        name="url"
+        type="url"
+        required
+        placeholder="https://example.org/agents/weather"
+      />
+      <Field label="Name on this server" name="name" required pattern="[a-z0-9][a-z0-9_\-]*" />
+      <Field label="Token to send to it (optional)" name="token" type="password" autocomplete="off" />
       <label class="check">
         <input name="private" type="checkbox" /> Its address is private or of this machine
       </label>

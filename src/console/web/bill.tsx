@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { UsageRow } from '../../core/model.js';
 import { owner, readOf, viewed, type Owner } from './api.js';
 import { otherOwners, wordsOf } from './owners.js';
-import { Choice, money, Note, number, Table, useLoaded } from './page.js';
+import { Button, Choice, money, Note, number, Table, useLoaded } from './page.js';
 
 interface BillRow extends UsageRow {
   readonly day: string;
@@ -46,9 +46,7 @@ export function BillView() {
       <h2>Bill</h2>
       <div class="filters">
         <Choice label="By" value={group} names={offered} onChoose={(name) => setGroup(name as Group)} />
-        <button type="button" onClick={reload}>
-          Read again
-        </button>
+        <Button onClick={reload}>Read again</Button>
       </div>
       {fault && <Note>{fault}</Note>}
       {groups.length === 0 && <Note>Your tasks have cost nothing yet.</Note>}

@@ -6,7 +6,7 @@ import { useFollowed } from './follow.js';
 import { useFollowing } from './following.js';
 import { viewAt } from './fold.js';
 import { agentsOf, node, readCard } from './node.js';
-import { Choice, link, names, Note, useAction, useLoaded } from './page.js';
+import { Button, Choice, link, names, Note, useAction, useLoaded } from './page.js';
 import { Parts, visible } from './parts.js';
 import { Questions } from './questions.js';
 import { hasEnded, stateWords, waits, type Message, type Task } from './wire.js';
@@ -75,9 +75,9 @@ function Chat({ agent, contextId }: Readonly<{ agent: string; contextId: string 
       </div>
       <div class="dock">
         {!follows && (
-          <button type="button" class="newest" onClick={toEnd}>
+          <Button class="newest" onClick={toEnd}>
             ↓ To the newest
-          </button>
+          </Button>
         )}
         {note && <Note>{note}</Note>}
         <Composer draft={draft} onSend={send} onStop={running.length > 0 ? stop : undefined} />
@@ -112,9 +112,9 @@ function Suggestions({ agent, draft }: Readonly<{ agent: string; draft: Draft }>
       <Note>Ask {agent} something. The output comes as it is written.</Note>
       <div class="suggestions">
         {[...new Set(examples)].slice(0, SUGGESTIONS_SHOWN).map((words) => (
-          <button key={words} type="button" onClick={() => write(draft, words)}>
+          <Button key={words} onClick={() => write(draft, words)}>
             {visible(words)}
-          </button>
+          </Button>
         ))}
       </div>
     </>

@@ -1,7 +1,7 @@
 import { signal, type Signal } from '@preact/signals';
 import { useRef, useState } from 'preact/hooks';
 import { newId } from './api.js';
-import { Form } from './page.js';
+import { Button, Form } from './page.js';
 import { sizeOf } from './parts.js';
 import type { Message } from './wire.js';
 
@@ -90,14 +90,12 @@ export function Composer({ draft, onSend, onStop }: ComposerProps) {
             currentTarget.value = '';
           }}
         />
-        <button type="button" onClick={() => picker.current?.click()}>
-          Add files
-        </button>
+        <Button onClick={() => picker.current?.click()}>Add files</Button>
         <span class="space" />
         {onStop && (
-          <button type="button" class="danger" onClick={onStop}>
+          <Button class="danger" onClick={onStop}>
             Stop
-          </button>
+          </Button>
         )}
         <button class="primary" disabled={isBusy}>
           {isBusy ? 'Sending…' : 'Send'}
@@ -105,10 +103,7 @@ export function Composer({ draft, onSend, onStop }: ComposerProps) {
       </div>
       {sending && sending.fault !== '' && (
         <p role="alert">
-          {sending.fault}{' '}
-          <button type="button" onClick={() => void send(sending.message)}>
-            Send it again
-          </button>
+          {sending.fault} <Button onClick={() => void send(sending.message)}>Send it again</Button>
         </p>
       )}
     </Form>
@@ -122,14 +117,13 @@ function Files({ draft: { files } }: Readonly<{ draft: Draft }>) {
       {files.value.map((file) => (
         <li key={`${file.name} ${file.lastModified}`}>
           {file.name} <small>{sizeOf(file.size)}</small>{' '}
-          <button
-            type="button"
+          <Button
             class="quiet"
             aria-label={`Remove ${file.name}`}
             onClick={() => (files.value = files.value.filter((one) => one !== file))}
           >
             ✕
-          </button>
+          </Button>
         </li>
       ))}
     </ul>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { repliesIn, isReply, questionsIn } from '../../core/questions.js';
 import type { Item, View } from './fold.js';
-import { duration } from './page.js';
+import { Button, duration } from './page.js';
 import { Copy, Json, Parts, visible } from './parts.js';
 import { GivenReply } from './questions.js';
 import { hasEnded, stateWords, textOf, type Part } from './wire.js';
@@ -20,9 +20,7 @@ export function Conversation({
   return (
     <div class="conversation">
       {hidden > 0 && (
-        <button type="button" onClick={() => setRoom(room + 5 * SHOWN_ITEMS)}>
-          Show earlier ones, {hidden} in all
-        </button>
+        <Button onClick={() => setRoom(room + 5 * SHOWN_ITEMS)}>Show earlier ones, {hidden} in all</Button>
       )}
       {items.slice(hidden).map((item) => (
         <ItemView key={item.key} item={item} isOpen={!hasEnded(status.state)} onEdit={onEdit} />
@@ -117,9 +115,9 @@ function Said({ parts, onEdit }: Readonly<{ parts: readonly Part[]; onEdit: Item
       {replies.length === 0 && <Parts parts={parts} />}
       {text !== '' && onEdit && (
         <p class="tools">
-          <button type="button" class="quiet" onClick={() => onEdit(text)}>
+          <Button class="quiet" onClick={() => onEdit(text)}>
             Edit and send again
-          </button>
+          </Button>
         </p>
       )}
     </article>

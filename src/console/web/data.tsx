@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { owner } from './api.js';
-import { link, names, Note, Rows, TwoClicks, useAction, useLoaded } from './page.js';
+import { Button, link, names, Note, Rows, TwoClicks, useAction, useLoaded } from './page.js';
 import { exact, Json, visible } from './parts.js';
 import { titleOf } from './tasks.js';
 import type { Task } from './wire.js';
@@ -49,9 +49,7 @@ export function DataView() {
       </p>
       <h3>All of it</h3>
       <p class="buttons">
-        <button type="button" onClick={() => finish('Reading everything…', () => exportAll(kinds))}>
-          Export
-        </button>
+        <Button onClick={() => finish('Reading everything…', () => exportAll(kinds))}>Export</Button>
         <TwoClicks
           label="Forget everything"
           confirm="Really forget everything except secrets and records of money"
@@ -103,11 +101,11 @@ function Kind({ kind }: Readonly<{ kind: string }>) {
           height={ROW_PIXELS}
           label={kind}
           row={(index) => (
-            <button type="button" class="row event" onClick={() => setChosen(items[index])}>
+            <Button class="row event" onClick={() => setChosen(items[index])}>
               {visible(headline(kind, items[index] as DataItem))
                 .replace(/\s+/g, ' ')
                 .slice(0, 160)}
-            </button>
+            </Button>
           )}
           onEnd={() => void more()}
         />

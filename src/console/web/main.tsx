@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { AgentsView } from './agents.js';
 import { AWAY, call, isOnline, isSignedIn, readJson, viewed } from './api.js';
 import { BillView } from './bill.js';
@@ -9,7 +9,7 @@ import { DataView } from './data.js';
 import { InboxView, waitingCount, Watch } from './inbox.js';
 import { OwnerChoice, Viewing } from './owners.js';
 import { loadNode } from './node.js';
-import { Form, link, names, place, useLoaded } from './page.js';
+import { Button, Field, Form, link, names, place, useLoaded, writtenIn } from './page.js';
 import { TaskView } from './task.js';
 import { TasksView } from './tasks.js';
 
@@ -28,27 +28,15 @@ const HOW_TO_SIGN_IN =
 const fault = signal('');
 
 function SignIn() {
-  const [token, setToken] = useState('');
   const oidc = useLoaded(() => readJson<{ enabled: boolean }>('oidc'), []);
   return (
-    <Form class="card" onSend={() => signIn({ Authorization: `Bearer ${token}` })}>
+    <Form class="card" onSend={(form) => signIn({ Authorization: `Bearer ${writtenIn(form, 'token')}` })}>
       <h2>Sign in</h2>
       <p role="status">{fault.value || HOW_TO_SIGN_IN}</p>
-      <label>
-        Token{' '}
-        <input
-          type="password"
-          autocomplete="current-password"
-          required
-          value={token}
-          onInput={({ currentTarget }) => setToken(currentTarget.value)}
-        />
-      </label>
+      <Field label="Token" name="token" type="password" autocomplete="current-password" required />
       <button class="primary">Sign in</button>
       {oidc.value?.enabled && (
-        <button type="button" onClick={() => void signInAtIssuer()}>
-          Sign in at the issuer of your organization
-        </button>
+        <Button onClick={() => void signInAtIssuer()}>Sign in at the issuer of your organization</Button>
       )}
     </Form>
   );
@@ -107,11 +95,7 @@ function Console() {
           </nav>
         )}
         {isKnown && <OwnerChoice />}
-        {isKnown && (
-          <button type="button" onClick={signOut}>
-            Sign out
-          </button>
-        )}
+        {isKnown && <Button onClick={signOut}>Sign out</Button>}
       </header>
       {!isOnline.value && (
         <p class="offline" role="alert">

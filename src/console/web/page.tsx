@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, ComponentProps } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 /** The place that the address names, as in `#/tasks/AGENT/ID`. */
@@ -70,6 +70,23 @@ type FormProps = Readonly<{
   onSend: (form: HTMLFormElement) => unknown;
   children: ComponentChildren;
 }>;
+
+/** A button that sends no form. */
+export const Button = (props: ComponentProps<'button'>) => <button type="button" {...props} />;
+
+/** A field for one line, with its words before it. */
+export function Field({ label, onText, ...others }: FieldProps) {
+  return (
+    <label>
+      {label} <input {...others} onInput={({ currentTarget }) => onText?.(currentTarget.value)} />
+    </label>
+  );
+}
+
+type FieldProps = ComponentProps<'input'> & Readonly<{ label: string; onText?: (text: string) => void }>;
+
+/** What a person wrote into a field of a form, by its name. */
+export const writtenIn = (form: HTMLFormElement, name: string) => new FormData(form).get(name) as string;
 
 export function Choice({ label, value, names: offered, wordsOf = (name) => name, onChoose }: ChoiceProps) {
   return (
@@ -142,8 +159,7 @@ export function TwoClicks({
     return () => clearTimeout(timer);
   }, [isArmed]);
   return (
-    <button
-      type="button"
+    <Button
       class={`${kind} ${isArmed ? 'armed' : ''}`}
       onClick={() => {
         if (isArmed) onConfirm();
@@ -151,7 +167,7 @@ export function TwoClicks({
       }}
     >
       <span aria-live="polite">{isArmed ? confirm : label}</span>
-    </button>
+    </Button>
   );
 }
 

@@ -1,6 +1,7 @@
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Button } from './page.js';
 import { textOf, type Part } from './wire.js';
 
 /** Longer texts are shown as they are: to render them as markdown takes too long. */
@@ -63,9 +64,9 @@ const copy = (text: string) =>
 export function Copy({ text }: Readonly<{ text: string }>) {
   const [words, setWords] = useState('Copy');
   return (
-    <button type="button" class="quiet" onClick={() => void copy(text).then(setWords)}>
+    <Button class="quiet" onClick={() => void copy(text).then(setWords)}>
       {words}
-    </button>
+    </Button>
   );
 }
 

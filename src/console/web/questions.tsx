@@ -3,7 +3,7 @@ import { EXTENSIONS } from '../../core/extensions.js';
 import { repliesIn, isReply, questionsIn } from '../../core/questions.js';
 import type { Reply, Question } from '../../core/task.js';
 import { ask, newId, viewed } from './api.js';
-import { Form, Note, TwoClicks } from './page.js';
+import { Field, Form, Note, TwoClicks, writtenIn } from './page.js';
 import { Json, Text } from './parts.js';
 import { questionsOf, type Task } from './wire.js';
 
@@ -110,10 +110,11 @@ function Decision({ question: { hash, tool = 'it' }, onReply }: ReplyProps) {
           onConfirm={() => onReply({ hash, decision: 'deny', ...why })}
         />
       </p>
-      <label>
-        Reason of a denial, which the agent is told (optional){' '}
-        <input value={reason} onInput={({ currentTarget }) => setReason(currentTarget.value)} />
-      </label>
+      <Field
+        label="Reason of a denial, which the agent is told (optional)"
+        value={reason}
+        onText={setReason}
+      />
     </>
   );
 }
@@ -122,17 +123,10 @@ function Decision({ question: { hash, tool = 'it' }, onReply }: ReplyProps) {
 const ROWS = 3;
 
 function ReplyForm({ question: { hash }, onReply }: ReplyProps) {
-  const [text, setText] = useState('');
   return (
-    <Form onSend={() => onReply({ hash, decision: 'approve', text })}>
+    <Form onSend={(form) => onReply({ hash, decision: 'approve', text: writtenIn(form, 'reply') })}>
       <label>
-        Your reply{' '}
-        <textarea
-          required
-          rows={ROWS}
-          value={text}
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
-        />
+        Your reply <textarea name="reply" required rows={ROWS} />
       </label>
       <button class="primary">Reply</button>
     </Form>

@@ -3,8 +3,8 @@ import { ask } from './api.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
 import { viewAt, type View } from './fold.js';
-import { link, names, Note, place, Rows, TwoClicks, useAction } from './page.js';
-import { Json, Parts, visible } from './parts.js';
+import { Button, link, names, Note, place, Rows, TwoClicks, useAction } from './page.js';
+import { Copy, Json, Parts, visible } from './parts.js';
 import { Decisions, Questions } from './questions.js';
 import { titleOf } from './tasks.js';
 import { Spending, Tree } from './tree.js';
@@ -111,6 +111,7 @@ type TabProps = Readonly<{
 
 function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
   const { agent, id, events } = followed;
+  const at = count === events.length ? undefined : timeOf(events, count);
   switch (tab) {
     case 'events':
       return (
@@ -119,30 +120,22 @@ function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
           height={ROW_PIXELS}
           label="Events"
           row={(index) => (
-            <button
-              type="button"
+            <Button
               class="row event"
               aria-current={index === count - 1 ? 'step' : undefined}
               onClick={() => move(index + 1)}
             >
               {lineOf(events[index]!)}
-            </button>
+            </Button>
           )}
         />
       );
     case 'waterfall':
-      return (
-        <Waterfall
-          task={task}
-          events={events}
-          at={count === events.length ? undefined : timeOf(events, count)}
-          onMove={move}
-        />
-      );
+      return <Waterfall task={task} events={events} at={at} onMove={move} />;
     case 'tree':
       return (
         <>
-          <Tree task={task} at={count === events.length ? undefined : timeOf(events, count)} />
+          <Tree task={task} at={at} />
           <Spending task={task} />
         </>
       );
@@ -203,7 +196,6 @@ function lineOf(event: StreamEvent): string {
 }
 
 function Raw({ agent, id, events }: Readonly<{ agent: string; id: string; events: readonly StreamEvent[] }>) {
-  const [note, setNote] = useState('');
   const address = new URL(`../agents/${encodeURIComponent(agent)}`, location.href).href;
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id } });
   const quoted = `'${body.replaceAll("'", String.raw`'\''`)}'`;
@@ -213,21 +205,15 @@ function Raw({ agent, id, events }: Readonly<{ agent: string; id: string; events
     "-H 'Content-Type: application/json' -H 'A2A-Version: 1.0'",
     `-d ${quoted}`,
   ].join(' \\\n  ');
-  const copy = () =>
-    void navigator.clipboard.writeText(curl).then(
-      () => setNote('Copied. Set LANGO_TOKEN before you run it.'),
-      () => setNote('The browser does not allow to copy: mark the text instead.'),
-    );
   return (
     <>
       <h3>As curl</h3>
       <pre tabIndex={0} role="region" aria-label="The call as curl">
         {curl}
       </pre>
-      <button type="button" onClick={copy}>
-        Copy
-      </button>
-      {note && <Note>{note}</Note>}
+      <p>
+        <Copy text={curl} /> Set LANGO_TOKEN before you run it.
+      </p>
       <h3>The last {events.length} events</h3>
       {events.length === 0 ? <p>There are no events yet.</p> : <Json value={events} label="Raw events" />}
     </>

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { getTask, listTasks, type TaskPage } from './api.js';
 import { agentsOf, node } from './node.js';
-import { Ago, Choice, link, money, Note, number, Rows, useLoaded } from './page.js';
+import { Ago, Choice, Field, link, money, Note, number, Rows, useAction, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { hasEnded, stateWords, textOf, usageIn, waits, type Task } from './wire.js';
 
@@ -83,26 +83,23 @@ export function TasksView() {
   const [agent, setAgent] = useState<string>();
   const [state, setState] = useState('');
   const [search, setSearch] = useState('');
-  const [fault, setFault] = useState('');
   const [, draw] = useState(0);
   const pages = useRef<TaskPages | undefined>(undefined);
   const chosen = agent ?? status?.root;
-  const act = async (work: () => Promise<void>) => {
-    try {
+  const { note: fault, act } = useAction();
+  const change = (work: () => Promise<void>) =>
+    void act(async () => {
       await work();
-      setFault('');
-    } catch (error) {
-      setFault((error as Error).message);
-    }
-    draw((before) => before + 1);
-  };
+      draw((before) => before + 1);
+      return '';
+    });
   useEffect(() => {
     if (chosen === undefined) return undefined;
     const current = new TaskPages(chosen, state);
     pages.current = current;
-    void act(() => current.more());
+    change(() => current.more());
     const timer = setInterval(() => {
-      if (!document.hidden) void act(() => current.refresh());
+      if (!document.hidden) change(() => current.refresh());
     }, REFRESH_MS);
     return () => clearInterval(timer);
   }, [chosen, state]);
@@ -113,7 +110,7 @@ export function TasksView() {
   );
   const isSearching = words !== '' && pages.current?.next !== undefined;
   useEffect(() => {
-    if (isSearching) void act(() => pages.current!.more());
+    if (isSearching) change(() => pages.current!.more());
   }, [isSearching, tasks.length]);
   if (!status || (tasks.length === 0 && next !== undefined && pages.current?.next !== undefined && !fault))
     return <Note>Loading the tasks…</Note>;
@@ -123,14 +120,7 @@ export function TasksView() {
       <div class="filters">
         <Choice label="Agent" value={chosen!} names={agentsOf(status)} onChoose={setAgent} />
         <Choice label="State" value={state} names={STATES} wordsOf={choiceWords} onChoose={setState} />
-        <label>
-          Search{' '}
-          <input
-            type="search"
-            value={search}
-            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
-          />
-        </label>
+        <Field label="Search" type="search" value={search} onText={setSearch} />
       </div>
       <Note>{fault || countWords(found.length, tasks.length, { total, isSearching })}</Note>
       {found.length > 0 && (
@@ -139,7 +129,7 @@ export function TasksView() {
           height={ROW_PIXELS}
           label="Tasks"
           row={(index) => found[index] && <TaskRow agent={chosen!} task={found[index]} />}
-          onEnd={() => void act(() => pages.current!.more())}
+          onEnd={() => change(() => pages.current!.more())}
         />
       )}
     </section>

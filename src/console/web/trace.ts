@@ -18,15 +18,16 @@ export function useTrace(task: Task) {
   );
 }
 
-/** Returns a span as it was at `at`: without its end and its usage when it ended later. */
-export const asOf =
-  (at = Infinity) =>
-  (span: Span): Span => {
+/** The spans of a trace as they were at `at`: those that ended later have no end and no usage. */
+export function spansAt(trace: TaskTrace | undefined, at = Infinity): readonly Span[] {
+  const begun = trace?.spans.filter(({ startedAt }) => startedAt <= at) ?? [];
+  return begun.map((span) => {
     const { endedAt, attributes, ...rest } = span;
     if (endedAt === undefined || endedAt <= at) return span;
     const known = Object.entries(attributes).filter(([name]) => !/usage|cost|state|error/.test(name));
     return { ...rest, attributes: Object.fromEntries(known) };
-  };
+  });
+}
 
 export const textIn = ({ attributes }: Span, name: string) => {
   const value = attributes[name];

@@ -2,7 +2,7 @@ import type { Span } from '../../core/node-status.js';
 import { agentsOf, node, readCard } from './node.js';
 import { visible } from './parts.js';
 import { duration, link, money, Note, number, Table, useLoaded } from './page.js';
-import { asOf, spent, textIn, useTrace, type Below } from './trace.js';
+import { spansAt, spent, textIn, useTrace, type Below } from './trace.js';
 import { stateWords, usageIn, type Task } from './wire.js';
 
 const TOOLS_SHOWN = 20;
@@ -11,7 +11,7 @@ const TOOLS_SHOWN = 20;
 export function Tree({ task, at }: Readonly<{ task: Task; at: number | undefined }>) {
   const { value, fault } = useTrace(task);
   if (!value) return <Note>{fault || 'Loading the tree…'}</Note>;
-  const spans = value.spans.filter(({ startedAt }) => at === undefined || startedAt <= at).map(asOf(at));
+  const spans = spansAt(value, at);
   const below = Map.groupBy(spans, ({ parent }) => parent);
   const [root] = spans;
   return (

@@ -1,8 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Span } from '../../core/node-status.js';
-import { duration, money, Note, number, Rows } from './page.js';
+import { Button, duration, money, Note, number, Rows } from './page.js';
 import { Json, Text, visible } from './parts.js';
-import { asOf, spent, textIn, useTrace, type Below } from './trace.js';
+import { spansAt, spent, textIn, useTrace, type Below } from './trace.js';
 import { exchangeOf } from './exchange.js';
 import type { StreamEvent, Task } from './wire.js';
 
@@ -36,10 +36,7 @@ export function Waterfall({ task, events, at, onMove }: WaterfallProps) {
   const { value, fault } = useTrace(task);
   const [sight, setSight] = useState(WHOLE);
   const [chosen, setChosen] = useState<string>();
-  const spans = useMemo(
-    () => (value?.spans ?? []).filter(({ startedAt }) => at === undefined || startedAt <= at).map(asOf(at)),
-    [value, at],
-  );
+  const spans = useMemo(() => spansAt(value, at), [value, at]);
   const below: Below = useMemo(() => Map.groupBy(spans, ({ parent }) => parent), [spans]);
   const bars = useMemo(() => barsOf(spans, below), [spans, below]);
   const [root] = spans;
@@ -63,15 +60,13 @@ export function Waterfall({ task, events, at, onMove }: WaterfallProps) {
   return (
     <div class="waterfall" onKeyDown={onKeyDown} onWheel={onWheel}>
       <p class="buttons">
-        <button type="button" onClick={() => zoom(ZOOM)} aria-label="Zoom in">
+        <Button onClick={() => zoom(ZOOM)} aria-label="Zoom in">
           +
-        </button>
-        <button type="button" onClick={() => zoom(1 / ZOOM)} aria-label="Zoom out">
+        </Button>
+        <Button onClick={() => zoom(1 / ZOOM)} aria-label="Zoom out">
           −
-        </button>
-        <button type="button" onClick={() => setSight(WHOLE)}>
-          Fit
-        </button>
+        </Button>
+        <Button onClick={() => setSight(WHOLE)}>Fit</Button>
         <small>Keys: + − 0 ← →. ◆ agent, ● model, ▸ tool, ‖ waits for you; framed: the critical path.</small>
       </p>
       <Axis scale={scale} />
@@ -201,8 +196,7 @@ function BarRow({ bar: { span, depth, isCritical }, scale, below, isChosen, onCh
     .join(' · ');
   const isWide = isWideBar(left, right);
   return (
-    <button
-      type="button"
+    <Button
       class="row bar-row"
       aria-pressed={isChosen}
       onClick={() => onChoose(span.id)}
@@ -226,7 +220,7 @@ function BarRow({ bar: { span, depth, isCritical }, scale, below, isChosen, onCh
           {facts}
         </small>
       </span>
-    </button>
+    </Button>
   );
 }
 
@@ -288,11 +282,7 @@ function Chosen({ span, spans, below, events, onMove }: ChosenProps) {
     <section class="card" aria-label="The chosen step">
       <h3>{visible(words)}</h3>
       <p class="facts">{visible(facts.filter(Boolean).join(' · '))}</p>
-      {event !== undefined && (
-        <button type="button" onClick={() => onMove(event)}>
-          Show the task at this event
-        </button>
-      )}
+      {event !== undefined && <Button onClick={() => onMove(event)}>Show the task at this event</Button>}
       {input !== undefined && <Json value={input} label="Input" />}
       {output !== undefined && output !== '' && <Text text={output} />}
       <details>
