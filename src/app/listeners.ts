@@ -14,7 +14,7 @@ import type { Authenticator } from '../core/identity.js';
 import { openAuthenticator } from '../http/authentication.js';
 import { Host, type HostAddress, type HostOptions } from '../http/host.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
-import type { TlsMaterial } from '../http/tls.js';
+import type { TlsMaterial } from '../core/http.js';
 import type { Health, Mount } from '../http/web-app.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { egressOf, type Parts } from './node.js';

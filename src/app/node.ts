@@ -14,7 +14,7 @@ import type { ToolFamily } from '../core/tool-family.js';
 import type { Tool } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
 import { createProxyChoice } from '../http/proxy.js';
-import type { TlsMaterial } from '../http/tls.js';
+import type { TlsMaterial } from '../core/http.js';
 import type { RunningJournal } from '../journal/journal.js';
 import type { Parsers } from '../parsing/parsers.js';
 import type { Storage } from '../stores/storage.js';

@@ -62,7 +62,7 @@ export function openRemoteSources(
       if (jwks === undefined && file === undefined) return undefined;
       const load = jwks === undefined ? keysFromFile(file!) : keysFromUrl(jwks, send);
       const keys = new JwtKeys({ load, ...KEY_TIMES, logger: ofAgent });
-      return (header, token) => keys.find(header, token);
+      return keys.find;
     },
   });
 }

@@ -75,6 +75,11 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The message of an error with its advice. */
+export function adviceText({ message, hint }: LangoError): string {
+  return hint === undefined ? message : `${message} ${hint}`;
+}
+
 /** The error for requests that arrive while the server stops: the client may repeat them soon. */
 export function serverStopping(): LangoError {
   return new LangoError('unavailable', 'The server is stopping.', { retryable: true, retryAfterMs: 2_000 });

@@ -60,6 +60,17 @@ export interface ServerTrust {
   readonly checkServerIdentity: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
 
+/** The certificate of a server. */
+export interface TlsMaterial {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** The authority of client certificates; without it clients need none. */
+  readonly ca?: Buffer;
+  /** The revocation list of that authority. */
+  readonly crl?: Buffer;
+  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined;
+}
+
 /** A certificate that a client shows. */
 export interface CertificateFiles {
   readonly certFile: string;

@@ -287,6 +287,7 @@ export interface LiveText extends NewEvent {
   readonly body: TextDelta;
 }
 
+export type BodyOf<Type extends EventType> = Extract<EventBody, { readonly type: Type }>;
 export type TextDelta = Extract<EventBody, { type: 'text-delta' }>;
 
 export interface TaskEvent extends NewEvent {

@@ -77,7 +77,7 @@ function openIssuer({ jwt, introspection }: AuthSettings, parts: AuthParts): Aut
   };
   const load = jwksFile === undefined ? ofAddress() : keysFromFile(jwksFile);
   const keys = new JwtKeys({ load, refreshSeconds, cooldownSeconds, logger: parts.logger });
-  void keys.prepare();
+  void keys.renew();
   return { rules: { ...rules, issuer }, keys, introspection: introspectionOf(introspection, parts) };
 }
 

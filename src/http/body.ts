@@ -34,9 +34,7 @@ export async function readJson(
   if (earlierBody !== undefined && !Buffer.isBuffer(earlierBody))
     return checkParsed(earlierBody.json, limits);
   assertJsonType(request);
-  if (earlierBody === undefined) assertNotCompressed(request);
-  const bytes = earlierBody ?? (await readBody(request, limits, held));
-  if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+  const bytes = await readBytes(request, limits, held);
   if (bytes.length === 0) throw new LangoError('invalid-input', 'The request has no body; JSON is expected.');
   if (!isUtf8(bytes)) throw new LangoError('invalid-input', 'The body is not UTF-8 text.');
   const memberCount = assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });

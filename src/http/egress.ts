@@ -102,12 +102,8 @@ async function describeCall(input: string | URL | Request, init: RequestInit = {
 }
 
 function parseUrl(text: string | URL): URL {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch (cause) {
-    throw new LangoError('invalid-input', 'The address of an outgoing request is not a URL.', { cause });
-  }
+  const url = URL.parse(String(text));
+  if (!url) throw new LangoError('invalid-input', 'The address of an outgoing request is not a URL.');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw new LangoError('invalid-input', `Outgoing requests use http or https, not ${url.protocol}`);
   }

@@ -1,34 +1,26 @@
 import type { ServerResponse } from 'node:http';
-import { errorText, isLangoError } from '../core/errors.js';
+import { adviceText, errorText, isLangoError } from '../core/errors.js';
 import { statusOf, type HttpExchange } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 
-/** The shape of all error responses (google.rpc.Status as JSON). */
-export interface ErrorBody {
-  readonly error: {
-    readonly code: number;
-    readonly status: string;
-    readonly message: string;
-    readonly details: readonly Readonly<Record<string, unknown>>[];
-  };
-}
-
 const INTERNAL_MESSAGE = 'Internal error. The log of the server says more.';
 
-/** Returns the body of the response for an error that only HTTP defines. */
-export function httpErrorBody(code: number, status: string, message: string): ErrorBody {
-  return { error: { code, status, message, details: [] } };
+/** Returns the body of the response for an error (google.rpc.Status as JSON). */
+export function errorBody(
+  [code, status]: readonly [number, string],
+  message: string,
+  details: readonly object[] = [],
+) {
+  return { error: { code, status, message, details } };
 }
 
 /** Returns the body of the response for an error. Shows no details of a defect (any error but a `LangoError`). */
-function toErrorBody(error: unknown): ErrorBody {
-  if (!isLangoError(error)) return httpErrorBody(500, 'INTERNAL', INTERNAL_MESSAGE);
-  const [code, status] = statusOf(error.code);
-  const message = error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
+function toErrorBody(error: unknown) {
+  if (!isLangoError(error)) return errorBody([500, 'INTERNAL'], INTERNAL_MESSAGE);
   const details = error.violations
     ? [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: error.violations }]
     : [];
-  return { error: { code, status, message, details } };
+  return errorBody(statusOf(error.code), adviceText(error), details);
 }
 
 /**

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { errorText, isLangoError, LangoError } from '../core/errors.js';
+import { adviceText, errorText, isLangoError, LangoError } from '../core/errors.js';
 import { statusOf } from '../core/http.js';
 import { referencedSecrets, type Scrubber, type SecretUse } from '../core/secrets.js';
 import { readBytes } from './body.js';
@@ -86,9 +86,9 @@ async function handle(
   } catch (error) {
     if (response.headersSent || response.destroyed) return;
     const status = isLangoError(error) ? statusOf(error.code)[0] : 502;
-    const hint = isLangoError(error) && error.hint !== undefined ? ` ${error.hint}` : '';
+    const text = isLangoError(error) ? adviceText(error) : errorText(error);
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
-    response.end(`Lango did not send this request: ${options.scrubber.text(errorText(error))}${hint}\n`);
+    response.end(`Lango did not send this request: ${options.scrubber.text(text)}\n`);
   } finally {
     resolve();
   }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostInUrl, isLoopback } from '../core/addresses.js';
 import { errorText } from '../core/errors.js';
+import type { TlsMaterial } from '../core/http.js';
 import { pause, waitAtMost } from '../core/time.js';
 import {
   SilentConnections,
@@ -13,7 +14,6 @@ import {
 } from './node-server.js';
 import { forwardedPrefix, removePrefix } from './path-prefix.js';
 import { RequestPipeline, type PipelineOptions } from './pipeline.js';
-import type { TlsMaterial } from './tls.js';
 
 export interface HostOptions extends PipelineOptions {
   readonly host: string;

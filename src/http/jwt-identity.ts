@@ -1,4 +1,3 @@
-import type { JWTVerifyGetKey } from 'jose';
 import { isLangoError } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
 import type { JwtKeys } from './jwt-keys.js';
@@ -31,14 +30,13 @@ export function createJwtVerifier(rules: JwtRules, keys: JwtKeys): Verifier {
     clockTolerance: rules.clockSkewSeconds,
     requiredClaims,
   };
-  const findKey: JWTVerifyGetKey = (header, input) => keys.find(header, input);
   return async ({ authorization }) => {
     const token = bearerToken(authorization);
     if (token === undefined) throw noBearer();
     // Loaded on first use, so that the server starts faster.
     const { jwtVerify } = await import('jose');
     try {
-      const { payload } = await jwtVerify(token, findKey, options);
+      const { payload } = await jwtVerify(token, keys.find, options);
       return callerOf(payload, rules);
     } catch (error) {
       throw isLangoError(error) ? error : noBearer(reasonOf(error));

@@ -32,34 +32,26 @@ export class JwtKeys {
     this.#options = options;
   }
 
-  /** Reads the keys before the first request. Never rejects: a failure is logged. */
-  async prepare(): Promise<void> {
-    await this.#renew();
-  }
-
   /** Whether the keys that were read last include the one with this thumbprint (RFC 7638), whatever the set calls it. */
   has(thumbprint: string): boolean {
     return this.#loaded?.thumbprints.has(thumbprint) === true;
   }
 
   /** Resolves to the key that a token names. Rejects with `unavailable` while there are no keys. */
-  async find(
-    header: JWSHeaderParameters,
-    token: FlattenedJWSInput,
-  ): Promise<Awaited<ReturnType<LocalJWKSet>>> {
+  readonly find = async (header: JWSHeaderParameters, token: FlattenedJWSInput) => {
     const { refreshSeconds } = this.#options;
-    if (this.#ageSeconds() > refreshSeconds) await this.#renew();
+    if (this.#ageSeconds() > refreshSeconds) await this.renew();
     const loaded = this.#require();
     try {
       return await loaded.find(header, token);
     } catch (error) {
       if ((error as { readonly code?: unknown }).code !== 'ERR_JWKS_NO_MATCHING_KEY') throw error;
-      await this.#renew();
+      await this.renew();
       const renewed = this.#require();
       if (renewed === loaded) throw error;
       return renewed.find(header, token);
     }
-  }
+  };
 
   #ageSeconds(): number {
     return this.#loaded ? (performance.now() - this.#loaded.at) / 1_000 : Infinity;
@@ -75,8 +67,8 @@ export class JwtKeys {
     );
   }
 
-  /** Reads the set again, unless the last attempt is younger than the cooldown. */
-  async #renew(): Promise<void> {
+  /** Reads the set again, unless the last attempt is younger than the cooldown. Never rejects: a failure is logged. */
+  async renew(): Promise<void> {
     const { cooldownSeconds } = this.#options;
     if (!this.#loading && performance.now() - this.#triedAt < cooldownSeconds * 1_000) return;
     this.#loading ??= this.#load().finally(() => {

@@ -1,4 +1,4 @@
-import type { CryptoKey, JWTVerifyGetKey } from 'jose';
+import type { CryptoKey } from 'jose';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { signJwt, type SigningKey } from '../core/card.js';
 import { codeOf, isLangoError, LangoError } from '../core/errors.js';
@@ -74,14 +74,10 @@ export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, 
     const token = bearerToken(credentials.authorization);
     if (token === undefined || typeOf(token) !== ASSERTION_TYPE) return others(credentials);
     const { jwtVerify } = await import('jose');
-    const verified = nodes.map(({ keys }) => {
-      const findKey: JWTVerifyGetKey = (header, input) => keys.find(header, input);
-      return jwtVerify(token, findKey, options);
-    });
+    const verified = nodes.map(({ keys }) => jwtVerify(token, keys.find, options));
     try {
       const { payload, key } = await Promise.any(verified).catch(mainReason);
-      // The keys of a set are never bytes.
-      const thumbprint = await thumbprintOf(key as CryptoKey);
+      const thumbprint = await thumbprintOf(key);
       if (payload.iss !== THUMBPRINT + thumbprint) throw noBearer('The token names another node.');
       const caller = callerIn(payload);
       if (!used.add(`${payload.iss} ${payload.jti}`)) throw noBearer('The token was used before.');

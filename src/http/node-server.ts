@@ -3,8 +3,8 @@ import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { LangoError } from '../core/errors.js';
-import { httpErrorBody } from './errors.js';
-import type { TlsMaterial } from './tls.js';
+import type { TlsMaterial } from '../core/http.js';
+import { errorBody } from './errors.js';
 
 /** Not imported, because an import reads all exports of the module, and one of them loads a WebSocket client (about 5 MB). */
 const { createServer } = process.getBuiltinModule('node:http');
@@ -87,7 +87,7 @@ export function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
     return;
   }
   const [code, status, message] = FAULTS[error.code ?? ''] ?? MALFORMED;
-  const text = `${JSON.stringify(httpErrorBody(code, status, message))}\n`;
+  const text = `${JSON.stringify(errorBody([code, status], message))}\n`;
   // Closes the connection after the client had time to read the response, even if the client keeps its side open.
   setTimeout(() => socket.destroy(), CLOSE_GRACE_MS).unref();
   const type = 'Content-Type: application/json; charset=utf-8';

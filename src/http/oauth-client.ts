@@ -117,24 +117,19 @@ async function readKey(
   }
 }
 
-const CURVES: Readonly<Record<string, string>> = {
-  prime256v1: 'P-256',
-  secp384r1: 'P-384',
-  secp521r1: 'P-521',
+/** By the type of a key, or the curve of an EC key. */
+const ALGORITHMS: Readonly<Record<string, Parameters<KeyObject['toCryptoKey']>[0]>> = {
+  rsa: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+  prime256v1: { name: 'ECDSA', namedCurve: 'P-256' },
+  secp384r1: { name: 'ECDSA', namedCurve: 'P-384' },
+  secp521r1: { name: 'ECDSA', namedCurve: 'P-521' },
+  ed25519: { name: 'Ed25519' },
 };
 
 /** The key for its usual algorithm: RS256, ES256 to ES512, or Ed25519. */
 function toCryptoKey(key: KeyObject) {
-  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
-  const namedCurve = CURVES[details?.namedCurve ?? ''];
-  const algorithm =
-    type === 'rsa'
-      ? { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
-      : type === 'ec' && namedCurve !== undefined
-        ? { name: 'ECDSA', namedCurve }
-        : type === 'ed25519'
-          ? { name: 'Ed25519' }
-          : undefined;
+  const { asymmetricKeyType: type = '', asymmetricKeyDetails: details } = key;
+  const algorithm = ALGORITHMS[details?.namedCurve ?? type];
   if (algorithm) return key.toCryptoKey(algorithm, false, ['sign']);
   throw badKey('it is neither RSA, nor EC of a NIST curve, nor Ed25519');
 }

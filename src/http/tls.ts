@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { checkServerIdentity, createSecureContext } from 'node:tls';
 import { LangoError, errorText } from '../core/errors.js';
 import { findingOfError, type Finding } from '../core/findings.js';
-import type { CertificateFiles, ServerTrust } from '../core/http.js';
+import type { CertificateFiles, ServerTrust, TlsMaterial } from '../core/http.js';
 
 interface TlsSettings {
   readonly certFile?: string | undefined;
@@ -11,15 +11,7 @@ interface TlsSettings {
   /** The authority of client certificates; with it the server asks clients for one. */
   readonly clientCaFile?: string | undefined;
   readonly crlFile?: string | undefined;
-  readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
-}
-
-export interface TlsMaterial {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-  readonly ca?: Buffer;
-  readonly crl?: Buffer;
-  readonly minVersion: TlsSettings['minVersion'];
+  readonly minVersion: TlsMaterial['minVersion'];
 }
 
 /** Reads and checks the files; undefined for plain HTTP. Rejects with `invalid-config` that describes the first wrong one. */

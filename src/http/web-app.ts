@@ -3,7 +3,7 @@ import type { NextFunction, Request, Response, Router } from 'express';
 import { LangoError } from '../core/errors.js';
 import { exchangeOf, type HttpEndpoint } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
-import { httpErrorBody, sendError, sendJson } from './errors.js';
+import { errorBody, sendError, sendJson } from './errors.js';
 
 /** Routes of the express app. A handler gets the caller and the body of its request from `exchangeOf(request)`. */
 export interface Mount {
@@ -41,7 +41,7 @@ export async function createWebApp(mounts: readonly Mount[], logger: Logger): Pr
   // eslint-disable-next-line max-params
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     if (isMalformed(error) && !response.headersSent)
-      sendJson(response, 400, httpErrorBody(400, 'INVALID_ARGUMENT', 'The request is malformed.'));
+      sendJson(response, 400, errorBody([400, 'INVALID_ARGUMENT'], 'The request is malformed.'));
     else sendError({ request, response }, error, logger);
   });
   return app;
@@ -106,7 +106,7 @@ export function mountEndpoints(endpoints: readonly HttpEndpoint[]): Mount {
         route.all((request, response) => {
           const text = `${request.method} is not supported at ${path}. Use ${allowed}.`;
           response.setHeader('Allow', allowed);
-          sendJson(response, 405, httpErrorBody(405, 'UNIMPLEMENTED', text));
+          sendJson(response, 405, errorBody([405, 'UNIMPLEMENTED'], text));
         });
       }
     },

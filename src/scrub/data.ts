@@ -65,14 +65,6 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
         artifact: { ...scrubData(body.artifact, scrubber), id: body.artifact.id },
         ...(body.reply ? { reply: members(body.reply, ['metadata']) } : {}),
       };
-    case 'status':
-      return {
-        ...members(body, ['metadata']),
-        ...(body.message && { message: scrubMessage(body.message, scrubber) }),
-        ...(body.questions && {
-          questions: body.questions.map((one) => members(one, ['text', 'arguments'])),
-        }),
-      };
     case 'message':
       return { ...members(body, ['request']), message: scrubMessage(body.message, scrubber) };
     case 'turn-end': {
@@ -89,6 +81,7 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
       return { ...body, activity: members(body.activity, ['text', 'arguments', 'request']) };
     case 'question':
       return { ...body, question: members(body.question, ['text', 'arguments']) };
+    case 'status':
     case 'delegation-end':
     case 'run-end':
       return {

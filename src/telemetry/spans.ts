@@ -2,8 +2,8 @@ import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import { nameAtVendor, type Usage } from '../core/model.js';
 import type { Attribute, Attributes, Span, TaskTrace } from '../core/node-status.js';
-import { isInterrupted, isTerminal, type EventBody, type Scope, type TaskEvent } from '../core/task.js';
-import type { TaskRecord } from '../core/task.js';
+import { isInterrupted, isTerminal } from '../core/task.js';
+import type { BodyOf, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { spanIdOf, traceIdOfTask } from '../core/trace.js';
 import { contentOf } from './span-content.js';
 
@@ -263,5 +263,3 @@ function usageOf({ input, output, cached, written, rows = [] }: Usage): Record<s
     ...(isPriced && currency !== undefined && { 'lango.cost': cost, 'lango.currency': currency }),
   };
 }
-
-type BodyOf<Type extends EventBody['type']> = Extract<EventBody, { readonly type: Type }>;

@@ -1,5 +1,5 @@
 import { isLangoError } from '../core/errors.js';
-import type { EventBody, NewEvent, TaskRecord } from '../core/task.js';
+import type { BodyOf, EventBody, NewEvent, TaskRecord } from '../core/task.js';
 import type { TaskStore } from '../stores/tasks.js';
 import type { Instruments } from './instruments.js';
 
@@ -162,5 +162,3 @@ class TaskMeter {
     if (runAt !== undefined) this.#instruments.time('runSeconds', { agent }, now - runAt);
   }
 }
-
-type BodyOf<Type extends EventBody['type']> = Extract<EventBody, { readonly type: Type }>;

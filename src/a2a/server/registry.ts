@@ -1,4 +1,4 @@
-import { LangoError, isLangoError } from '../../core/errors.js';
+import { LangoError, adviceText, isLangoError } from '../../core/errors.js';
 import { statusOf, type HttpExchange } from '../../core/http.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { publisherIn } from '../translate/catalog.js';
@@ -54,8 +54,8 @@ export async function serveRegistry(exchange: HttpExchange, open: () => Promise<
   } catch (error) {
     if (!isLangoError(error)) throw error;
     const [status, errorCode] = statusOf(error.code);
-    const message = error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
-    send(exchange, { errorCode: CODES[status] ?? errorCode, message }, { status, headers: error.headers });
+    const body = { errorCode: CODES[status] ?? errorCode, message: adviceText(error) };
+    send(exchange, body, { status, headers: error.headers });
   }
 }
 

@@ -4,7 +4,7 @@ import type { Journal } from '../../core/journal.js';
 import {
   isTerminal,
   stateAfter,
-  type EventBody,
+  type BodyOf,
   type LiveText,
   type TaskEvent,
   type TaskRecord,
@@ -18,8 +18,6 @@ import type { TaskSnapshot } from '../translate/updates.js';
 const PAGE = 1_000;
 /** The newest messages in the response to a send and in a push config's Task, without `historyLength`. GetTask has all. */
 export const DEFAULT_HISTORY_LENGTH = 50;
-
-type ArtifactBody = Extract<EventBody, { type: 'artifact' }>;
 
 /** Returns the author of an event (requirements A1 and A2). */
 export type AuthorOf = (event: Pick<TaskEvent, 'author'>) => string;
@@ -69,7 +67,10 @@ export class TaskReading {
   }
 
   /** The whole text that a delta is a part of, as an event that replaces it; without text when there is none. */
-  whole({ artifactId, isMessage }: Pick<TextDelta, 'artifactId' | 'isMessage'>): TextDelta | ArtifactBody {
+  whole({
+    artifactId,
+    isMessage,
+  }: Pick<TextDelta, 'artifactId' | 'isMessage'>): TextDelta | BodyOf<'artifact'> {
     const text = isMessage ? this.#fold.saidIn(`${this.#record.id}:${artifactId}`) : '';
     const artifact = isMessage ? undefined : this.#fold.artifacts().find(({ id }) => id === artifactId);
     if (artifact) return { type: 'artifact', artifact, append: false, lastChunk: false };

@@ -3,7 +3,7 @@ import { newId } from '../../core/ids.js';
 import type { Artifact, Message } from '../../core/message.js';
 import { textOf, textPart } from '../../core/message.js';
 import type { Usage } from '../../core/model.js';
-import { activityOf, type Activity, type EventBody, type TaskEvent } from '../../core/task.js';
+import { activityOf, type Activity, type BodyOf, type TaskEvent } from '../../core/task.js';
 import { authorMetadata, type AuthorMark } from './extensions.js';
 import { toWireUpdate, type ArtifactUpdate, type StatusUpdate } from './updates.js';
 
@@ -70,7 +70,7 @@ export function toUpdate(
 
 /** The facts in the end of a run besides its state. */
 export function closingOf(
-  { usage, fromOutside = false }: Extract<EventBody, { type: 'run-end' }>,
+  { usage, fromOutside = false }: BodyOf<'run-end'>,
   author: string,
 ): { readonly mark: AuthorMark; readonly usage: Usage } {
   return { mark: { author, fromOutside }, usage };

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { LangoError, errorText } from '../../../core/errors.js';
+import type { TlsMaterial } from '../../../core/http.js';
 import type { Logger } from '../../../core/logger.js';
 import { Timer } from '../../../core/time.js';
 
@@ -55,25 +56,15 @@ export class Listener {
   }
 }
 
-export interface GrpcTls {
-  readonly key: Buffer;
-  readonly cert: Buffer;
-  /** The authority of client certificates; without it clients need none. */
-  readonly ca?: Buffer;
-  /** The revocation list of that authority. */
-  readonly crl?: Buffer;
-  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3';
-}
-
 /** The library's own credentials support neither revocation lists nor a minimum version of TLS, and cannot be renewed. */
 export class TlsCredentials extends ServerCredentials {
-  constructor(tls: GrpcTls, handshakeSeconds: number) {
+  constructor(tls: TlsMaterial, handshakeSeconds: number) {
     const asksClients = { requestCert: tls.ca !== undefined, rejectUnauthorized: tls.ca !== undefined };
     super({ ...asksClients, handshakeTimeout: handshakeSeconds * 1_000 }, { ...tls });
   }
 
   /** New connections get this material from now on. */
-  renew(tls: GrpcTls): void {
+  renew(tls: TlsMaterial): void {
     this.updateSecureContextOptions({ ...tls });
   }
 

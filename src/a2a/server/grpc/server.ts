@@ -1,8 +1,9 @@
 import { Server, ServerCredentials, logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { serverStopping } from '../../../core/errors.js';
+import type { TlsMaterial } from '../../../core/http.js';
 import { UnreadResponses } from './flow-control.js';
 import { Gate, type GateOptions } from './gate.js';
-import { Listener, TlsCredentials, type GrpcTls } from './listener.js';
+import { Listener, TlsCredentials } from './listener.js';
 import { SERVICE_1_0 } from './methods.js';
 import { SERVICE_0_3 } from './old-methods.js';
 import { createService, type ServiceOptions } from './service.js';
@@ -31,7 +32,7 @@ export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<Gat
   /** 0 takes a free one. */
   readonly port: number;
   /** Without it the connections are not encrypted. */
-  readonly tls?: GrpcTls | undefined;
+  readonly tls?: TlsMaterial | undefined;
   /** Whether clients without a certificate of the authority in `tls` are refused. Default: they are, if there is one. */
   readonly asksClients?: boolean;
   readonly limits: GrpcLimits & ServiceOptions['limits'] & GateOptions['limits'];
@@ -42,7 +43,7 @@ export interface GrpcServer {
   /** Resolves to the port. Rejects with `unavailable` when the address cannot be taken. Call it once. */
   start(): Promise<number>;
   /** New connections get this certificate. Does nothing when the server started without TLS. */
-  renewTls(tls: GrpcTls): void;
+  renewTls(tls: TlsMaterial): void;
   /** Stops accepting calls, aborts open ones, waits up to `drainSeconds`, then cuts. Never rejects. */
   stop(): Promise<void>;
 }
@@ -61,7 +62,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     const { definition, implementation } = createService(dialect, { ...options, ...shared });
     server.addService(definition, implementation);
   }
-  const own = ({ ca, crl, ...tls }: GrpcTls): GrpcTls => (asksClients ? { ca, crl, ...tls } : tls);
+  const own = ({ ca, crl, ...tls }: TlsMaterial): TlsMaterial => (asksClients ? { ca, crl, ...tls } : tls);
   const secure = options.tls && new TlsCredentials(own(options.tls), limits.headerSeconds);
   const connections = server.createConnectionInjector(secure ?? ServerCredentials.createInsecure());
   const listener = new Listener({
