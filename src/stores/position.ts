@@ -12,9 +12,10 @@ export function toPositionText(position: Position): string {
 /** Decodes a text of `toPositionText`; an empty text is `start`. Throws `invalid-input`, which names `field`, for any other. */
 export function parsePosition<Values extends Position>(text: string, start: Values, field = 'after'): Values {
   if (text === '') return start;
-  const position = valuesIn(text);
+  const position = parseJson(Buffer.from(text, 'base64url').toString());
   const isLike =
-    position?.length === start.length &&
+    Array.isArray(position) &&
+    position.length === start.length &&
     position.every((value, index) => typeof value === typeof start[index]) &&
     toPositionText(position) === text;
   if (isLike) return position as unknown as Values;
@@ -22,9 +23,4 @@ export function parsePosition<Values extends Position>(text: string, start: Valu
     hint: `Request the first page again, without "${field}".`,
     violations: [{ field, description: 'It must come from an earlier response of this server.' }],
   });
-}
-
-function valuesIn(text: string): Position | undefined {
-  const values = parseJson(Buffer.from(text, 'base64url').toString());
-  return Array.isArray(values) ? (values as Position) : undefined;
 }

@@ -1,10 +1,10 @@
 import { Contract } from '../core/service.js';
-import type { TaskPage, TaskQuery } from '../core/journal.js';
+import type { Submission, TaskPage, TaskQuery } from '../core/journal.js';
 import type { JsonObject } from '../core/json.js';
 import type { Message } from '../core/message.js';
 import type { Page } from '../core/page.js';
 import type { NewPush } from '../core/push.js';
-import type { Grant, NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
+import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 
 /**
  * The durable state of the journal. Every write is atomic, resolves after commit, and rejects with `storage` when the
@@ -107,16 +107,11 @@ export interface Fence {
   readonly epoch: number;
 }
 
-export interface NewTask {
+export interface NewTask extends Pick<Submission, 'scope' | 'agent' | 'parentTaskId' | 'grant' | 'message'> {
   readonly id: string;
-  readonly scope: Scope;
-  readonly agent: string;
   readonly contextId: string;
   /** The context that the sender named. Message ids are unique in it; without one they are known for a limited time. */
   readonly givenContextId?: string | undefined;
-  readonly parentTaskId: string | undefined;
-  readonly grant: Grant;
-  readonly message: Message;
   /** The other members of the request, for agents that read them. */
   readonly request?: JsonObject | undefined;
   readonly isSame: IsSame;
@@ -145,18 +140,14 @@ export interface TaskStart {
   readonly firstEvents: readonly NewEvent[];
 }
 
-export interface NewInput {
-  readonly scope: Scope;
-  readonly agent: string;
+export interface NewInput extends Pick<
+  NewTask,
+  'scope' | 'agent' | 'message' | 'request' | 'isSame' | 'push'
+> {
   readonly taskId: string;
-  readonly message: Message;
-  /** The other members of the request, for agents that read them. */
-  readonly request?: JsonObject | undefined;
-  readonly isSame: IsSame;
   /** The head that the task must have: another one is `fenced`. */
   readonly ifHead?: number;
   readonly lease: string | undefined;
-  readonly push?: NewPush | undefined;
 }
 
 export type AcceptOutcome =

@@ -1,6 +1,5 @@
-import type * as PgModule from 'pg';
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
-import { LangoError } from '../../core/errors.js';
+import { loadPackage } from '../../core/errors.js';
 import type { Outcome, Statement } from '../../core/sql.js';
 import { driverAddress, type DatabaseAddress } from './address.js';
 
@@ -31,7 +30,7 @@ const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802]);
 
 /** Loads the optional package pg, and creates the pool. Opens no connection yet. Rejects with `storage` for a wrong address. */
 export async function createDriver(options: ConnectionOptions): Promise<Driver> {
-  const { default: pg } = await loadDriver();
+  const { default: pg } = await loadPackage('pg', () => import('pg'));
   const { connections, statementSeconds, pooling } = options;
   const limits = {
     statement_timeout: statementSeconds * 1_000,
@@ -65,17 +64,6 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
       return client;
     },
   };
-}
-
-async function loadDriver(): Promise<typeof PgModule> {
-  try {
-    return await import('pg');
-  } catch (cause) {
-    throw new LangoError('storage', 'The package pg, which connects to PostgreSQL, is not installed.', {
-      hint: 'Install it next to lango: npm install pg',
-      cause,
-    });
-  }
 }
 
 function ignore(): void {}

@@ -1,6 +1,8 @@
 /** The versions of the schema, with the SQL from each version to the next. */
 
+import { toPostgres } from '../../core/sql.js';
 import { CAPABILITY_VERSIONS } from '../capability-tables.js';
+import { BACKGROUND_USAGE, MODEL_SPENDING, TASK_USE } from '../tables.js';
 import { SCHEMA } from './schema.js';
 
 const OLDEST_SERVER = 15;
@@ -23,43 +25,18 @@ export const MIGRATIONS: readonly string[] = [
     worker TEXT COLLATE "C" NOT NULL,
     until BIGINT NOT NULL
   );`,
-  // 3: the cost of an owner's model calls in a day, in billionths. See spending-store.ts.
-  `CREATE TABLE model_spending (
-    tenant TEXT COLLATE "C" NOT NULL,
-    owner TEXT COLLATE "C" NOT NULL,
-    key TEXT COLLATE "C" NOT NULL,
-    day BIGINT NOT NULL,
-    amount BIGINT NOT NULL,
-    PRIMARY KEY (tenant, owner, key, day)
-  );`,
-  // 4: the usage of model calls that belong to no task.
-  `CREATE TABLE background_usage (
-    tenant TEXT COLLATE "C" NOT NULL,
-    owner TEXT COLLATE "C" NOT NULL,
-    day BIGINT NOT NULL,
-    agent TEXT COLLATE "C" NOT NULL,
-    model TEXT COLLATE "C" NOT NULL,
-    currency TEXT COLLATE "C" NOT NULL,
-    input BIGINT NOT NULL,
-    output BIGINT NOT NULL,
-    cached BIGINT NOT NULL,
-    written BIGINT NOT NULL,
-    cost BIGINT,
-    PRIMARY KEY (tenant, owner, day, agent, model, currency)
-  );`,
+  // 3: see ../tables.ts, and so for 4 and 8.
+  toPostgres(MODEL_SPENDING),
+  // 4
+  toPostgres(BACKGROUND_USAGE),
   // 5: capabilities have versions of their own. Their tables, which version 1 made, stay as they are.
   `${CAPABILITY_VERSIONS};`,
   // 6: an event may name the events of another task that hold its content. Earlier versions would read it as empty.
   'SELECT 1;',
   // 7: a row of events holds several. The stored message tells a repeat from a conflict.
   'ALTER TABLE inbox DROP COLUMN request_hash;',
-  // 8: what the tasks of an owner take, in bytes. See task-use-store.ts.
-  `CREATE TABLE task_use (
-    tenant TEXT COLLATE "C" NOT NULL,
-    owner TEXT COLLATE "C" NOT NULL,
-    bytes BIGINT NOT NULL,
-    PRIMARY KEY (tenant, owner)
-  );`,
+  // 8
+  toPostgres(TASK_USE),
   // 9: the only conditional append, of several tasks. For each whose id and epoch still match, and that has not ended, it
   // moves the head and inserts the rows with the numbers up to it. The locks of the tasks exclude other writers until the
   // end of the statement. It is a function because a join of the tasks with a list may be planned as a scan of all tasks.

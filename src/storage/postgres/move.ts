@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import type { Field } from '../../core/sql.js';
+import type { DerivedTable, Field } from '../../core/sql.js';
 import type { CapabilityTables } from '../capability-tables.js';
 import { Tally, type Moved, type MovedTable, type MoveSource } from '../moving.js';
 import { createDriver, type ConnectionOptions } from './connection.js';
@@ -18,24 +18,16 @@ interface MoveOptions extends ConnectionOptions {
 
 type Row = readonly Field[];
 
-/** Describes how rows of a table are written to PostgreSQL and read back. */
-interface Form {
-  readonly columns: readonly string[];
-  /** SQL of a value, by its parameter. */
-  readonly value: (parameter: string, column: string) => string;
-  readonly read: (column: string) => string;
-  /** The values of a row in a form that is equal in both databases. */
-  readonly compared: (row: Row) => Row;
-}
+/** How rows of a table are written to PostgreSQL and read back. */
+type Form = Pick<DerivedTable, 'columns' | 'write' | 'read' | 'compared'>;
 
-const PLAIN: Omit<Form, 'columns'> = {
-  value: (parameter) => parameter,
-  read: readAsText,
+/** The form of a table that is the same in both databases. */
+const plainForm = (columns: readonly string[]): Form => ({
+  columns,
+  write: (parameter) => parameter,
+  read: (column) => `"${column}"::text`,
   compared: (row) => row,
-};
-function readAsText(column: string): string {
-  return `"${column}"::text`;
-}
+});
 
 const MAX_PARAMETERS = 60_000;
 const MAX_BATCH_CHARACTERS = 2 * 1024 * 1024;
@@ -90,13 +82,13 @@ async function assertFree(client: Client, tables: readonly MovedTable[]): Promis
 
 async function moveTable(client: Client, table: MovedTable): Promise<number> {
   const { name, numbered } = table;
-  const form = formOf(table);
+  const form = table.derived ?? plainForm(table.columns);
   const given = new Tally();
   for (const batch of batchesOf(table, form)) {
     for (const row of batch) given.add(form.compared(row));
     const width = form.columns.length;
     const rows = batch.map((_, at) => {
-      const values = form.columns.map((column, index) => form.value(`$${at * width + index + 1}`, column));
+      const values = form.columns.map((column, index) => form.write(`$${at * width + index + 1}`, column));
       return `(${values.join(', ')})`;
     });
     const into = form.columns.map((column) => `"${column}"`).join(', ');
@@ -113,14 +105,6 @@ async function moveTable(client: Client, table: MovedTable): Promise<number> {
   const setLast = 'SELECT setval(pg_get_serial_sequence($1, $2), $3)';
   if (numbered && numbered.last > 0) await client.query(setLast, [name, numbered.column, numbered.last]);
   return given.rows;
-}
-
-function formOf({ columns, derived }: MovedTable): Form {
-  if (derived) {
-    const { write: value, read, compared } = derived;
-    return { columns, value, read, compared };
-  }
-  return { ...PLAIN, columns };
 }
 
 function* batchesOf(table: MovedTable, { columns }: Form): Generator<readonly Row[]> {

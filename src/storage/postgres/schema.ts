@@ -1,5 +1,8 @@
 /** The tables of the first version of the schema: those of sqlite/schema.ts, which gives the reasons, except where noted. */
 
+import { toPostgres } from '../../core/sql.js';
+import { PUSH_CONFIGS } from '../tables.js';
+
 /** Tasks, their events, the inbox, and the workers. */
 const TASKS = `
   CREATE TABLE meta (
@@ -79,33 +82,5 @@ const TASKS = `
   );
 `;
 
-/** The outbox. */
-const PUSH = `
-  CREATE TABLE push_configs (
-    key TEXT PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    task_id TEXT NOT NULL,
-    id TEXT NOT NULL,
-    url TEXT NOT NULL,
-    scheme TEXT,
-    sealed TEXT,
-    version TEXT NOT NULL,
-    created_at BIGINT NOT NULL,
-    cursor BIGINT NOT NULL,
-    up_to BIGINT NOT NULL,
-    attempts BIGINT NOT NULL,
-    next_at BIGINT NOT NULL,
-    lease_by TEXT,
-    lease_until BIGINT NOT NULL,
-    state TEXT NOT NULL,
-    reason TEXT,
-    UNIQUE (task_id, id)
-  );
-
-  CREATE INDEX push_by_owner ON push_configs (tenant, owner) WHERE state = 'active';
-  CREATE INDEX push_given_up ON push_configs (next_at) WHERE state = 'given-up';
-`;
-
 /** Texts are compared and sorted by their bytes, as in SQLite, regardless of the collation of the database. */
-export const SCHEMA = [TASKS, PUSH].join('').replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"');
+export const SCHEMA = TASKS.replaceAll(/\bTEXT\b/g, 'TEXT COLLATE "C"') + toPostgres(PUSH_CONFIGS);

@@ -1,6 +1,7 @@
 /** The versions of the schema, with the SQL from each version to the next. */
 
 import { CAPABILITY_VERSIONS } from '../capability-tables.js';
+import { BACKGROUND_USAGE, MODEL_SPENDING, TASK_USE } from '../tables.js';
 
 /** The version that `SCHEMA` makes. Earlier versions were never released, and there is no way from them to this one. */
 export const FIRST_VERSION = 15;
@@ -38,30 +39,10 @@ export const MIGRATIONS: readonly string[] = [
   // 18: the entry up to which the spans of a task were exported; -1 once all were. See trace-store.ts.
   `ALTER TABLE tasks ADD COLUMN traced INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;`,
-  // 19: the cost of an owner's model calls in a day, in billionths. See spending-store.ts.
-  `CREATE TABLE model_spending (
-    tenant TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    key TEXT NOT NULL,
-    day INTEGER NOT NULL,
-    amount INTEGER NOT NULL,
-    PRIMARY KEY (tenant, owner, key, day)
-  ) STRICT, WITHOUT ROWID;`,
-  // 20: the usage of model calls that belong to no task.
-  `CREATE TABLE background_usage (
-    tenant TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    day INTEGER NOT NULL,
-    agent TEXT NOT NULL,
-    model TEXT NOT NULL,
-    currency TEXT NOT NULL,
-    input INTEGER NOT NULL,
-    output INTEGER NOT NULL,
-    cached INTEGER NOT NULL,
-    written INTEGER NOT NULL,
-    cost INTEGER,
-    PRIMARY KEY (tenant, owner, day, agent, model, currency)
-  ) STRICT, WITHOUT ROWID;`,
+  // 19: see ../tables.ts, and so for 20 and 24.
+  MODEL_SPENDING,
+  // 20
+  BACKGROUND_USAGE,
   // 21: capabilities have versions of their own. Their tables, which versions up to 20 made, stay as they are.
   `${CAPABILITY_VERSIONS} STRICT, WITHOUT ROWID;`,
   // 22: an event may name the events of another task that hold its content. Earlier versions would read it as empty.
@@ -80,11 +61,6 @@ export const MIGRATIONS: readonly string[] = [
     FROM inbox ORDER BY 1;
   DROP TABLE inbox;
   ALTER TABLE inbox_by_hash RENAME TO inbox;`,
-  // 24: what the tasks of an owner take, in bytes. See task-use-store.ts.
-  `CREATE TABLE task_use (
-    tenant TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    bytes INTEGER NOT NULL,
-    PRIMARY KEY (tenant, owner)
-  ) STRICT, WITHOUT ROWID;`,
+  // 24
+  TASK_USE,
 ];

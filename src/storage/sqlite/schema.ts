@@ -1,5 +1,7 @@
 /** The tables of the first version of the database that was released. See migrations.ts for what came after. */
 
+import { PUSH_CONFIGS } from '../tables.js';
+
 /** SQLite's application id of Lango's files: "LNGO". A file with tables and another id belongs to another program. */
 export const APPLICATION_ID = 0x4c4e474f;
 
@@ -77,32 +79,4 @@ const TASKS = `
   ) STRICT;
 `;
 
-/** The outbox: push configs, and how far each was delivered. */
-const PUSH = `
-  CREATE TABLE push_configs (
-    key TEXT PRIMARY KEY,
-    tenant TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    task_id TEXT NOT NULL,
-    id TEXT NOT NULL,
-    url TEXT NOT NULL,
-    scheme TEXT,
-    sealed TEXT,
-    version TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    cursor INTEGER NOT NULL,
-    up_to INTEGER NOT NULL,
-    attempts INTEGER NOT NULL,
-    next_at INTEGER NOT NULL,
-    lease_by TEXT,
-    lease_until INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    reason TEXT,
-    UNIQUE (task_id, id)
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE INDEX push_by_owner ON push_configs (tenant, owner) WHERE state = 'active';
-  CREATE INDEX push_given_up ON push_configs (next_at) WHERE state = 'given-up';
-`;
-
-export const SCHEMA = [TASKS, PUSH].join('');
+export const SCHEMA = TASKS + PUSH_CONFIGS;
