@@ -12,9 +12,10 @@ import type { AgentFunction } from './agent-function.js';
 import { toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
 import type { DefinedAgent } from './defined-agent.js';
-import { Delegations, sameMembers } from './delegation.js';
+import { Delegations } from './delegation.js';
 import { FIND_NAME, FunctionSearch } from './function-search.js';
 import { note } from './loop.js';
+import { oncePerList } from './once-per-list.js';
 import { buildOrchestratorInstruction, othersBlock } from './orchestrator-instruction.js';
 import { outputReader } from './output.js';
 import { ownSkillsBlock } from './own-skills.js';
@@ -81,9 +82,14 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
     .filter((spec) => runsHere(spec.name))
     .map((spec) => ({ spec, toolbox: toolboxOf(spec, owned[spec.name]!, options) }))
     .filter(({ spec, toolbox }) => spec.alwaysInclude || isModelOnly(spec) || toolbox.abilities().length > 0)
-    .map(({ spec, toolbox }) => subAgent(spec, toolbox, options));
+    .map(({ spec, toolbox }) => subAgent(withOthers(spec, options), toolbox, options));
   const root = runsHere(ORCHESTRATOR_NAME) ? orchestrator(options) : undefined;
   return { root, subAgents, unmatched };
+}
+
+/** An agent that owns no tools plans work for the others, so its instruction describes them. */
+function withOthers(spec: AgentSpec, { peers }: AgentTreeOptions): SubAgentSpec {
+  return isModelOnly(spec) ? { ...spec, others: () => othersBlock(peers.list(), spec.name) } : spec;
 }
 
 /** Whether the agent is to own no tools. */
@@ -112,33 +118,23 @@ function flatAgent(options: AgentTreeOptions): Agent {
   });
 }
 
-function subAgent(spec: AgentSpec, toolbox: Toolbox, options: AgentTreeOptions): Agent {
-  const others = () => othersBlock(options.peers.list(), spec.name);
+type SubAgentSpec = Pick<AgentSpec, 'name' | 'description' | 'instruction'> &
+  Pick<ToolUser, 'output' | 'others'>;
+
+function subAgent(spec: SubAgentSpec, toolbox: Toolbox, options: AgentTreeOptions): Agent {
+  const { name, description: purpose, output, others } = spec;
   return toolUser(options, {
-    name: spec.name,
-    purpose: spec.description,
+    ...{ name, purpose, toolbox, output, controls: [declineRequest, askUser] },
     instruction: (isFromUser) => subAgentInstruction(spec, isFromUser),
-    toolbox,
-    controls: [declineRequest, askUser],
-    output: spec.output,
-    // An agent that owns no tools plans work for the others, so its instruction describes them.
-    ...(isModelOnly(spec) && { others }),
+    ...(others && { others }),
   });
 }
 
 /** Makes the agent that `defineAgent` describes. Throws `invalid-config` when two of its tools have one name. */
 export function makeDefinedAgent(defined: DefinedAgent, options: Omit<AgentTreeOptions, 'sources'>): Agent {
-  const { name, description, tools, skills, output } = defined;
+  const { name, description, tools, skills } = defined;
   assertTools(tools);
-  const toolbox = makeToolbox({ tools, sources: [], owns: () => false }, options);
-  const agent = toolUser(options, {
-    name,
-    purpose: description,
-    instruction: (isFromUser) => subAgentInstruction(defined, isFromUser),
-    toolbox,
-    controls: [declineRequest, askUser],
-    output,
-  });
+  const agent = subAgent(defined, makeToolbox({ tools, sources: [], owns: () => false }, options), options);
   const { extendedSkills } = agent.profile;
   return {
     run: (run) => agent.run(run),
@@ -193,9 +189,10 @@ const ROUNDS_USED = note('The rounds of delegation are used up: answer from what
 
 /** Makes the orchestrator. It has no toolbox, so it can have no tools (requirement M2). */
 function orchestrator(options: AgentTreeOptions): Agent {
-  const { peers, sources = [], roster } = options;
+  const { peers, sources = [], roster, limits } = options;
   const hosted = roster.filter(({ name }) => options.publish?.includes(name) ?? true);
-  const instructionFor = instructionSource(options);
+  const rules = { roster, delegationRounds: limits.delegationRounds };
+  const instructionFor = oncePerList((list: readonly Peer[]) => buildOrchestratorInstruction(list, rules));
   return makeAgent(options, {
     name: ORCHESTRATOR_NAME,
     purpose: 'Understands a request, has the agents of this server do it, and answers.',
@@ -215,18 +212,6 @@ function orchestrator(options: AgentTreeOptions): Agent {
       });
     },
   });
-}
-
-/** Builds the instruction for the current peers, again only when they changed. */
-function instructionSource({ roster, limits }: AgentTreeOptions): (peers: readonly Peer[]) => string {
-  let known: { readonly peers: readonly Peer[]; readonly text: string } | undefined;
-  return (peers) => {
-    if (!known || !sameMembers(known.peers, peers)) {
-      const rules = { roster, delegationRounds: limits.delegationRounds };
-      known = { peers: [...peers], text: buildOrchestratorInstruction(peers, rules) };
-    }
-    return known.text;
-  };
 }
 
 /** Lists the skills of a peer as skills of the orchestrator, which delegates to the peer. */

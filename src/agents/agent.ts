@@ -1,4 +1,4 @@
-import { rootAgentName, type Agent, type AgentLimits } from '../core/agent.js';
+import { rootAgentName, type Agent, type AgentLimits, type DailySpending } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import type { Recollection, RunMemory } from '../core/run.js';
 import { NOTHING_RECALLED } from '../core/run.js';
@@ -6,13 +6,12 @@ import type { ModelMessage, ModelProvider } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import { scrubData } from '../scrub/data.js';
 import { isFromOutside, type Scope } from '../core/task.js';
-import type { Tool } from '../core/tool.js';
 import { Attachments, inputModes } from './attachments.js';
 import { capabilityDescription } from './capabilities.js';
 import { conversationOf } from './events-adapter.js';
 import { runLoop, type SetUpTurn } from './loop.js';
 import type { Meter } from './bill.js';
-import { Budget, type DailySpending } from './budget.js';
+import { Budget } from './budget.js';
 import type { OutputReader } from './output.js';
 import { runtimeBlocks, surroundingsBlock, type Additions, type Surroundings } from './prompts.js';
 import type { Toolbox } from './toolbox.js';
@@ -167,14 +166,11 @@ function profileOf(parts: Omit<AgentParts, 'open' | 'prepare'>, modes: readonly 
     inputModes: modes,
     extendedSkills,
     get description() {
-      return describe(purpose, toolbox?.abilities() ?? []);
+      const tools = toolbox?.abilities() ?? [];
+      return tools.length === 0 ? purpose : `${purpose} Capabilities: ${capabilityDescription(tools)}.`;
     },
     get skills() {
       return toolbox?.skills() ?? [];
     },
   };
-}
-
-function describe(purpose: string, tools: readonly Pick<Tool, 'name'>[]): string {
-  return tools.length === 0 ? purpose : `${purpose} Capabilities: ${capabilityDescription(tools)}.`;
 }

@@ -1,19 +1,9 @@
-import type { AgentLimits } from '../core/agent.js';
+import type { AgentLimits, DailySpending } from '../core/agent.js';
 import { NO_USAGE, type SpentUsage, type Usage } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import type { Grant, Money, Scope } from '../core/task.js';
+import type { Grant, Money } from '../core/task.js';
 import type { Meter, Request } from './bill.js';
 import { estimatedCost, moneyLeft, moneySpent, shareOf, sumOf, toBill, withinAmount } from './bill.js';
-
-/** Keeps the day's (UTC) cost of each owner's model calls, together for all processes that share the database. */
-export interface DailySpending {
-  /** Reserves `amount`, or what `limit` leaves today, in place of an earlier reservation of the call. Resolves with the amount. */
-  reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
-  /** Ends the reservation of a call and counts its cost. Does nothing for a call without one. */
-  settle(scope: Scope, key: string, amount: number): Promise<void>;
-  /** Resolves with what `limit` leaves to the owner today, without what is reserved. */
-  left(scope: Scope, limit: number): Promise<number>;
-}
 
 interface BudgetOptions {
   readonly run: Run;

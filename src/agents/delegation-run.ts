@@ -2,6 +2,7 @@ import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/canonical-json.js';
 import { dataBeside } from '../core/data-text.js';
+import { defined } from '../core/json.js';
 import { textPart, type Message, type Part } from '../core/message.js';
 import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
 import { replyPart } from '../core/questions.js';
@@ -26,17 +27,23 @@ import { Authorization } from './authorization.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
 
-export interface DelegationRun {
+/** What all delegations of one run share. */
+export interface DelegationOptions {
+  readonly peers: PeerDirectory;
+  readonly limits: AgentLimits;
+  /** The name of this node in chains of delegation. */
+  readonly nodeId: string;
+  /** Converts files that a peer does not accept. Default: files are sent as they are. */
+  readonly attachments?: Attachments | undefined;
+  readonly budget: Budget;
+}
+
+export interface DelegationRun extends DelegationOptions {
   readonly call: Call;
   readonly agent: string;
   readonly request: string;
   /** Whether the agent's answer is the user's answer. */
   readonly final: boolean;
-  readonly peers: PeerDirectory;
-  readonly limits: AgentLimits;
-  readonly nodeId: string;
-  readonly attachments: Attachments | undefined;
-  readonly budget: Budget;
   /** The ids that agents of other servers gave this conversation. */
   readonly contexts: PeerContexts;
   /** The number of delegations that share the remaining budget. */
@@ -192,8 +199,7 @@ async function followPeer(
     grant,
     isReply,
     isRepeat,
-    ...(taskId === undefined ? {} : { taskId }),
-    ...(questions === undefined ? {} : { questions }),
+    ...defined({ taskId, questions }),
   };
   using deadline = new Deadline(run.signal).expect(
     until - performance.now(),
@@ -295,7 +301,8 @@ function nextReply(
     const [first] = given;
     return first ? [{ ids: [input.message.id], parts: input.message.parts }] : [];
   });
-  const replies: readonly ForwardedReply[] = [...given, ...asked.filter(hasExpired).map(denialOf)];
+  const expired = asked.filter(({ expiredAt }) => expiredAt !== undefined);
+  const replies: readonly ForwardedReply[] = [...given, ...expired.map(denialOf)];
   return replies.find(({ ids }) => !ids.some((id) => forwarded.has(id)));
 }
 
@@ -310,13 +317,9 @@ function decisionOn(
     asked,
     run.inputs.filter(({ message }) => !forwarded.has(message.id)),
   );
-  const id = given ? given.message.id : hasExpired(asked) ? expiryId(hash) : undefined;
+  const id = given ? given.message.id : asked.expiredAt !== undefined ? expiryId(hash) : undefined;
   if (id === undefined || !replies || forwarded.has(id)) return undefined;
   return { id, part: replyPart(given?.reply ?? { hash, decision: 'deny' }) };
-}
-
-function hasExpired({ expiredAt }: AskedQuestion): boolean {
-  return expiredAt !== undefined;
 }
 
 /** Denies an expired question. The peer's clock may differ, so the question may still be open there. */

@@ -1,22 +1,10 @@
-import type { Peer, PeerDirectory, AgentLimits } from '../core/agent.js';
-import type { FunctionSpec } from '../core/model.js';
+import type { Peer } from '../core/agent.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse, turnStep, withArguments } from './agent-function.js';
-import type { Attachments } from './attachments.js';
-import type { Budget } from './budget.js';
-import { runDelegation } from './delegation-run.js';
+import { runDelegation, type DelegationOptions } from './delegation-run.js';
+import { oncePerList } from './once-per-list.js';
 import { PeerContexts } from './peer-contexts.js';
 import { TRANSFER_NAME, transferReader, transferSpec, type Transfer } from './transfer.js';
-
-export interface DelegationOptions {
-  readonly peers: PeerDirectory;
-  readonly limits: AgentLimits;
-  /** The name of this node in chains of delegation. */
-  readonly nodeId: string;
-  /** Converts files that a peer does not accept. Default: files are sent as they are. */
-  readonly attachments?: Attachments | undefined;
-  readonly budget: Budget;
-}
 
 /** The share of a task's time that its delegations may take. The agent needs the rest to answer. */
 const DELEGATION_TIME_SHARE = 0.9;
@@ -31,7 +19,7 @@ export class Delegations {
   /** Agents that rejected a request of this task (requirement D4). */
   readonly #rejected = new Set<string>();
   readonly #contexts = new PeerContexts();
-  #offered: { readonly agents: readonly Peer[]; readonly spec: FunctionSpec | undefined } | undefined;
+  readonly #specFor = oncePerList(transferSpec);
 
   constructor(options: DelegationOptions) {
     this.#options = options;
@@ -48,7 +36,7 @@ export class Delegations {
   transferFunction(): AgentFunction {
     return {
       name: TRANSFER_NAME,
-      spec: this.exhausted ? undefined : this.#spec(),
+      spec: this.exhausted ? undefined : this.#specFor(this.#agents()),
       first: false,
       call: (call) => withArguments(transferReader, call, (made, input) => this.#transfer(made, input)),
     };
@@ -61,17 +49,9 @@ export class Delegations {
     if (obstacle !== undefined) return refuse(call, obstacle);
 
     this.#rounds.set(round, (this.#rounds.get(round) ?? 0) + 1);
-    const { peers, limits, nodeId, attachments, budget } = this.#options;
     const outcome = await runDelegation({
-      call,
-      agent,
-      request,
-      final: final && call.alone,
-      peers,
-      limits,
-      nodeId,
-      attachments,
-      budget,
+      ...this.#options,
+      ...{ call, agent, request, final: final && call.alone },
       contexts: this.#contexts,
       roundSize: () => this.#rounds.get(round) ?? 1,
       until: this.#until,
@@ -105,16 +85,4 @@ export class Delegations {
   #agents(): readonly Peer[] {
     return this.#options.peers.list().filter(({ name }) => !this.#rejected.has(name));
   }
-
-  #spec(): FunctionSpec | undefined {
-    const agents = this.#agents();
-    if (!this.#offered || !sameMembers(this.#offered.agents, agents)) {
-      this.#offered = { agents, spec: transferSpec(agents) };
-    }
-    return this.#offered.spec;
-  }
-}
-
-export function sameMembers<T>(a: readonly T[], b: readonly T[]): boolean {
-  return a.length === b.length && a.every((member, index) => member === b[index]);
 }

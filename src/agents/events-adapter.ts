@@ -1,7 +1,7 @@
 import { textOf, textPart, type Part } from '../core/message.js';
 import { functionCalls, type AnswerBlock, type FunctionResult, type ModelMessage } from '../core/model.js';
 import { isInterrupted, isRefused, type EventBody, type TaskEvent } from '../core/task.js';
-import { cutText, estimateTokens } from '../core/text.js';
+import { cutText, tokensIn } from '../core/text.js';
 import { turnStep } from './agent-function.js';
 import { isFile } from './attachments.js';
 import { delegationTo } from './transfer.js';
@@ -140,34 +140,12 @@ function newestThatFit(turns: readonly Turn[], tokens: number): readonly Turn[] 
 }
 
 function turnOf(...messages: readonly ModelMessage[]): Turn {
-  const files = messages.flatMap((message) => (message.role === 'user' ? message.parts.filter(isFile) : []));
-  const texts = messages.flatMap(textsOf);
-  return {
-    messages,
-    tokens: texts.reduce((total, text) => total + estimateTokens(text), 0) + files.length * FILE_TOKENS,
-  };
+  return { messages, tokens: tokensIn(messages) };
 }
 
 function tokensOf(turns: readonly Turn[]): number {
   return turns.reduce((total, { tokens }) => total + tokens, 0);
 }
-
-/** All texts of a message that cost tokens. */
-function textsOf(message: ModelMessage): readonly string[] {
-  switch (message.role) {
-    case 'user':
-      return message.parts.flatMap((part) =>
-        part.kind === 'text' ? part.text : isFile(part) ? [] : JSON.stringify(part),
-      );
-    case 'assistant':
-      return message.content.map((block) => (block.type === 'text' ? block.text : JSON.stringify(block)));
-    case 'results':
-      return message.results.map(({ content }) => content);
-  }
-}
-
-/** The estimated tokens of a file of an earlier task: about those of an image. */
-const FILE_TOKENS = 1_500;
 
 /** Cuts text. Keeps a file, which `Attachments` reads later, and replaces a file that is only linked by its name. */
 function shortened(part: Part, maxBytes: number): Part {

@@ -4,6 +4,7 @@ import { functionCalls } from '../core/model.js';
 import { oneLine, shorten } from '../core/text.js';
 import { reply, typedFunction, type AgentFunction } from './agent-function.js';
 import { capabilityDescription } from './capabilities.js';
+import { oncePerList } from './once-per-list.js';
 
 /** The name of the function that finds others, which no tool may have. */
 export const FIND_NAME = 'find_functions';
@@ -31,7 +32,8 @@ export interface SearchableFunctions {
 export class FunctionSearch {
   readonly #found = new Set<string>();
   #newest: ModelMessage | undefined;
-  #find: { readonly searched: readonly AgentFunction[]; readonly made: AgentFunction } | undefined;
+  /** Made again only when the functions change, so that its description stays the same text. */
+  readonly #finder = oncePerList(finder);
 
   /** All functions of a turn after these messages. One that is not described can be called nevertheless. */
   offer(
@@ -53,15 +55,6 @@ export class FunctionSearch {
     const from = this.#newest ? messages.lastIndexOf(this.#newest) + 1 : 0;
     for (const message of messages.slice(from)) namesIn(message).forEach((name) => this.#found.add(name));
     this.#newest = messages.at(-1);
-  }
-
-  /** Made again only when the functions change, so that its description stays the same text. */
-  #finder(searched: readonly AgentFunction[]): AgentFunction {
-    const known = this.#find;
-    const isKnown =
-      known?.searched.length === searched.length && known.searched.every((one, at) => one === searched[at]);
-    if (!isKnown) this.#find = { searched, made: finder(searched) };
-    return this.#find!.made;
   }
 }
 

@@ -4,7 +4,6 @@ import type {
   FunctionResult,
   FunctionSpec,
   ModelMessage,
-  ModelProvider,
   StopReason,
   SystemBlock,
 } from '../core/model.js';
@@ -21,9 +20,8 @@ import {
 import { CallLedger, type Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
-import type { Budget } from './budget.js';
 import { ContextWindow } from './context-window.js';
-import { refusedEnd, sayAnswer, takeTurn, type TurnEnd } from './model-turn.js';
+import { refusedEnd, sayAnswer, takeTurn, type TurnEnd, type TurnOptions } from './model-turn.js';
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
 
@@ -34,19 +32,14 @@ interface TurnSetup {
 
 export type SetUpTurn = (messages: readonly ModelMessage[]) => TurnSetup;
 
-interface LoopOptions {
-  readonly run: Run;
-  readonly model: ModelProvider;
+interface LoopOptions extends Pick<TurnOptions, 'run' | 'model' | 'budget' | 'showsReasons'> {
   readonly limits: AgentLimits;
-  readonly budget: Budget;
   /** The session's earlier conversation. */
   readonly history: readonly ModelMessage[];
   /** Replaces the files of messages by their text, or by images that the model reads. */
   readonly readable: (messages: readonly ModelMessage[]) => Promise<readonly ModelMessage[]>;
   /** Whether the run begins with text from outside (a page, a document, an agent of another server). */
   readonly fromOutside: boolean;
-  /** Whether the vendor's error message is shown to the user when the model fails. */
-  readonly showsReasons: boolean;
   /** Reads the answer of an agent that answers with data. Default: the answer is text. */
   readonly output?: OutputReader | undefined;
   /** Called at each turn with the conversation until then, because peers and tools come and go. */
@@ -81,9 +74,8 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       ...(options.output && { output: options.output.schema }),
     };
     const answer = await takeTurn({
-      ...{ run, step, model: options.model, budget: options.budget, showsReasons: options.showsReasons },
+      ...{ ...options, step, conversation, request },
       fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
-      ...{ conversation, request },
     });
     if ('state' in answer) return answer;
     conversation.measure(request, answer);

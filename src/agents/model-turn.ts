@@ -25,7 +25,7 @@ const ANSWER_ARTIFACT_ID = 'answer';
 
 export type TurnEnd = Extract<EventBody, { type: 'turn-end' }>;
 
-interface TurnOptions {
+export interface TurnOptions {
   readonly run: Run;
   readonly step: string;
   readonly model: ModelProvider;
@@ -35,6 +35,7 @@ interface TurnOptions {
   readonly request: Omit<Request, 'messages'>;
   /** Whether the request holds text from outside; the output is marked the same. */
   readonly fromOutside: boolean;
+  /** Whether the vendor's error message is shown to the user when the model fails. */
   readonly showsReasons: boolean;
 }
 

@@ -4,27 +4,14 @@ import { codeOf, errorText, LangoError } from '../core/errors.js';
 import type { Config } from './config.js';
 import { packageRoot } from './package-root.js';
 
-/** The sections of the single agent's instruction that come from files (requirement O7). */
-interface PromptSections {
-  /** AGENTS.md: who the agent is. */
-  readonly identity: string;
-  /** TOOL_USAGE.md: how it uses tools. */
-  readonly toolUsage: string;
-  /** The rules for all agents; empty for none. */
-  readonly houseRules: string;
-}
-
 type PromptSources = Pick<Config['agent'], 'promptFolder' | 'houseRules' | 'houseRulesFile'>;
 
 /**
- * Reads both sections: each from the folder if it has the file, otherwise from this package. Throws `invalid-config` if the
- * folder has neither file, or if the file of the house rules is missing.
+ * Reads the sections of the single agent's instruction (requirement O7), and the rules for all agents. Each section is from
+ * the folder if it has the file, otherwise from this package. Throws `invalid-config` if the folder has neither file, or if
+ * the file of the house rules is missing.
  */
-export async function loadPrompts({
-  promptFolder: folder,
-  houseRules = '',
-  houseRulesFile,
-}: PromptSources): Promise<PromptSections> {
+export async function loadPrompts({ promptFolder: folder, houseRules = '', houseRulesFile }: PromptSources) {
   const readOwn = async (name: string) =>
     folder === undefined ? undefined : readIfThere(join(folder, name));
   const [identity, toolUsage] = await Promise.all([readOwn('AGENTS.md'), readOwn('TOOL_USAGE.md')]);

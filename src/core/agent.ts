@@ -194,3 +194,13 @@ export interface AgentLimits {
   /** The largest journal entry, in bytes (tasks.eventBytes). */
   readonly entryBytes: number;
 }
+
+/** Keeps the day's (UTC) cost of each owner's model calls, together for all processes that share the database. */
+export interface DailySpending {
+  /** Reserves `amount`, or what `limit` leaves today, in place of an earlier reservation of the call. Resolves with the amount. */
+  reserve(scope: Scope, call: { key: string; amount: number; limit: number }): Promise<number>;
+  /** Ends the reservation of a call and counts its cost on the day of the reservation. Does nothing without one. */
+  settle(scope: Scope, key: string, amount: number): Promise<void>;
+  /** Resolves with what `limit` leaves to the owner today, without what is reserved. */
+  left(scope: Scope, limit: number): Promise<number>;
+}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { toBill, type Meter } from '../../src/agents/bill.js';
-import { Budget, type DailySpending } from '../../src/agents/budget.js';
+import { Budget } from '../../src/agents/budget.js';
+import type { DailySpending } from '../../src/core/agent.js';
 import { priceOf } from '../../src/models/prices.js';
 import { DEFAULT_LIMITS, flat, toolNamed } from '../support/agent-fixtures.js';
 import { MemoryRun } from '../support/memory-run.js';

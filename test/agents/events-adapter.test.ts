@@ -137,14 +137,14 @@ describe('the events adapter', () => {
       ...[user('2', 'two'), answered('2', 't1', say(long)), answered('2', 't2', say('b'))],
       ...[user('3', 'three'), answered('3', 't1', say('c'))],
     ];
-    const kept = adapter({ historyTokens: 20 }).toMessages(events);
+    const kept = adapter({ historyTokens: 80 }).toMessages(events);
     expect(kept.map((message) => (message.role === 'user' ? textPartsOf(message) : 'answer'))).toEqual([
       ...['two', 'answer', 'three', 'answer'],
     ]);
     expect(JSON.stringify(kept)).not.toContain('xxx');
     expect(adapter({ historyTokens: 1 }).toMessages(events)).toEqual([]);
     const short = ['1', '2', '3'].flatMap((id) => [user(id, `task ${id}`), answered(id, 't1', say('ok'))]);
-    expect(adapter({ historyTokens: 6 }).toMessages(short)).toHaveLength(4);
+    expect(adapter({ historyTokens: 72 }).toMessages(short)).toHaveLength(4);
   });
 
   it('cuts a long old text rather than dropping the conversation', () => {
