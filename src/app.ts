@@ -62,7 +62,7 @@ export type { ReadConfig } from './config/reload.js';
 export { openHome } from './app/owners.js';
 export { knownModelNames, priceOf, PRICES_READ, windowTokensOf } from './models/prices.js';
 export { backUp, inspectServer, moveDatabase, restore, upgradeDatabase } from './app/stores.js';
-export { verifyDatabase } from './app/stores.js';
+export { DATABASE_MARKS, verifyDatabase } from './app/stores.js';
 
 export interface AppOptions extends LoadedConfig {
   /** Reads the configuration again. Without it no remote agents can be added while the node runs. */

@@ -72,10 +72,9 @@ export function ownerMount(parts: MountParts): Mount {
     ...{ schema, capabilities },
     data: openData(parts, journal, capabilities),
     bill: createOwnedBill({ ...storage, tasks: journal }),
-    trace: createTaskTraces({ tasks: journal }),
-    record: recordsOf(parts, journal),
+    ...readersOf(parts, journal),
     importTask: importOf(parts),
-    status: async () => {
+    readStatus: async () => {
       await peers.ready();
       return {
         root,
@@ -87,7 +86,7 @@ export function ownerMount(parts: MountParts): Mount {
         push: parts.hasPush ? await storage.pushes.counts() : undefined,
       };
     },
-    card: async (name) => {
+    readCard: async ({ name }) => {
       const own = parts.published.get(name)?.card();
       const signed = own && config.a2a.signCards ? signCard(own, (await parts.keys()).current) : own;
       const card = signed ? cardJson(signed) : peers.cardOf(name);
@@ -95,7 +94,7 @@ export function ownerMount(parts: MountParts): Mount {
       const { lintCard } = await import('../a2a/client/card-lint.js');
       return { card, findings: lintCard(card, { bytes: Buffer.byteLength(JSON.stringify(card)) }) };
     },
-    operators: operatorHandlers({
+    ...operatorHandlers({
       isOperator: ({ scope, scopes, node }) => isOperator(config.auth, { owner: scope.owner, scopes, node }),
       hint: howToOperate(config.auth),
       listOwners: (after, limit) => storage.retention.listOwners(after, limit),
@@ -157,8 +156,7 @@ export async function openHome(
     ...{ schema, capabilities },
     data: openData({ config, storage }, storedTasks(storage.tasks), capabilities),
     bill: createOwnedBill(storage),
-    trace: createTaskTraces(storage),
-    record: recordsOf({ config, storage }, storage.tasks),
+    ...readersOf({ config, storage }, storage.tasks),
     ...NEEDS_SERVER,
   });
   const scope = owner === undefined ? ownOwner(config.auth) : { tenant: '', owner };
@@ -173,15 +171,19 @@ export async function openHome(
   };
 }
 
-function recordsOf(
+function readersOf(
   { config, storage: { nodeId } }: Parts<'config' | 'storage'>,
   tasks: Pick<Journal, 'get' | 'read'>,
-): OwnerParts['record'] {
+): Pick<OwnerParts, 'readTrace' | 'readTaskRecord'> {
   const node = { id: nodeId, version: packageVersion() };
-  const read = createTaskRecords({ tasks, limits: agentLimits(config), node });
-  return async (scope, taskId, after) => {
-    const { task, next } = await read(scope, taskId, after);
-    return { task: { ...task }, ...(next !== undefined && { next }) };
+  const readTrace = createTaskTraces({ tasks });
+  const readRecord = createTaskRecords({ tasks, limits: agentLimits(config), node });
+  return {
+    readTrace: ({ taskId }, { scope }) => readTrace(scope, taskId),
+    async readTaskRecord({ taskId, after }, { scope }) {
+      const { task, next } = await readRecord(scope, taskId, after);
+      return { task: { ...task }, ...(next !== undefined && { next }) };
+    },
   };
 }
 
@@ -193,7 +195,7 @@ function importOf(parts: MountParts): OwnerParts['importTask'] {
   const { tasks: limits } = config;
   const { tasks: store, nodeId } = storage;
   const importTask = createTaskImport({ store, secrets, agents, root, nodeId, limits });
-  return async (scope, content) => importTask(scope, parseTaskText(content.toString()));
+  return async ({ content }, { scope }) => importTask(scope, parseTaskText(content.toString()));
 }
 
 type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;

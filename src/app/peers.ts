@@ -11,7 +11,7 @@ import { JwtKeys, keysFromFile, keysFromUrl } from '../http/jwt-keys.js';
 import { signAssertion } from '../http/node-assertion.js';
 import { createTokenRequest } from '../http/oauth-client.js';
 import { clientCertificate } from '../http/tls.js';
-import { createKeepingNodes } from '../owners/keeping-nodes.js';
+import { createOwnerClient } from '../owners/client.js';
 import { egressOf, type Parts } from './node.js';
 
 /** The directory of this node's peers, empty until `replace` is called with the sources of their cards. */
@@ -97,5 +97,20 @@ export function keepingNodesOf(
   node: CallingParts,
   timeoutMs = KEPT_CALL_MS,
 ): CapabilityContext<SettingsGroups>['keepingNode'] {
-  return createKeepingNodes(node.config.a2a, (other) => fetchForOwners(other, callingParts(node), timeoutMs));
+  const { keptAt, baseUrl } = node.config.a2a;
+  return (kind) => {
+    const other = keptAt[kind];
+    if (!other || (baseUrl !== undefined && new URL(other.url).origin === new URL(baseUrl).origin))
+      return undefined;
+    const { url } = other;
+    const fetchAs = fetchForOwners(other, callingParts(node), timeoutMs);
+    return {
+      url,
+      async clientFor(table, { tenant, owner, scopes }, signal) {
+        const send = await fetchAs({ tenant, owner, ...(scopes && { scopes }) });
+        const fetch: typeof send = (input, init) => send(input, { ...init, ...(signal && { signal }) });
+        return createOwnerClient(table, { url, fetch });
+      },
+    };
+  };
 }

@@ -13,6 +13,7 @@ import type { Storage } from '../stores/storage.js';
 import type { OnStop, Parts } from './node.js';
 
 export { backUp, restore } from '../storage/sqlite/backup.js';
+export { DATABASE_MARKS } from '../storage/sqlite/connection.js';
 export { verifyDatabase } from '../storage/sqlite/verify.js';
 
 const HOUR_MS = 60 * 60 * 1_000;

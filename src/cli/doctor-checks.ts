@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { DATABASE_MARKS } from '../app.js';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
@@ -42,7 +43,7 @@ const FOLDER_ADVICE = 'Let this user write there, or choose another folder with 
 export async function checkFolder(check: string, folder: string): Promise<CheckResult> {
   const problem = await folderProblem(folder);
   if (problem !== undefined) return fail(check, `${problem}.`, FOLDER_ADVICE);
-  const state = (await exists(folder)) ? 'can be written' : 'will be made at the first start';
+  const state = existsSync(folder) ? 'can be written' : 'will be made at the first start';
   return ok(check, `${folder} ${state}`);
 }
 
@@ -60,21 +61,12 @@ export async function checkToken({ config, secrets }: LoadedConfig): Promise<Che
   }
 }
 
-/** The marks of a program in the header of its database. */
-export interface DatabaseMarks {
-  readonly applicationId: number;
-  readonly schema: number;
-}
-
-/** Checks the file without opening it as a database. `ours` are the marks of a database that this version made. */
-export async function checkDatabase(
-  { storage }: Config,
-  ours: DatabaseMarks | undefined,
-): Promise<CheckResult> {
+/** Checks the file without opening it as a database. */
+export async function checkDatabase({ storage }: Config): Promise<CheckResult> {
   const check = 'database';
   const { file } = storage.sqlite;
   if (file === ':memory:') return ok(check, 'in memory: tasks are gone when the server stops');
-  if (!(await exists(file))) return ok(check, `${file} will be made at the first start`);
+  if (!existsSync(file)) return ok(check, `${file} will be made at the first start`);
   try {
     await access(file, constants.R_OK | constants.W_OK);
     const marks = await readMarks(file);
@@ -83,12 +75,12 @@ export async function checkDatabase(
     // The header lacks what a killed program has not yet written from the log into the file.
     const log = await stat(`${file}-wal`).catch(() => undefined);
     if (log && log.size > 0) return ok(check, `${file}, to be recovered at the next start`);
-    if (ours && marks.applicationId !== ours.applicationId)
+    if (marks.applicationId !== DATABASE_MARKS.applicationId)
       return fail(check, `${file} is a database of another program.`, 'Choose another data folder.');
-    if (!ours || marks.schema <= ours.schema) return ok(check, file);
+    if (marks.schema <= DATABASE_MARKS.schema) return ok(check, file);
     return fail(
       check,
-      `${file} was made by a newer version of Lango: schema ${marks.schema} > ${ours.schema}.`,
+      `${file} was made by a newer version of Lango: schema ${marks.schema} > ${DATABASE_MARKS.schema}.`,
       'Start that version or a later one, or choose another data folder.',
     );
   } catch (error) {
@@ -103,19 +95,12 @@ const USER_VERSION_AT = 60;
 const APPLICATION_ID_AT = 68;
 
 /** Reads the marks. Resolves with undefined for a file that is not an SQLite database. */
-export async function readMarks(file: string): Promise<DatabaseMarks | undefined> {
+async function readMarks(file: string): Promise<typeof DATABASE_MARKS | undefined> {
   await using handle = await open(file, 'r');
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
   if (bytesRead < HEADER_BYTES || !buffer.toString('latin1').startsWith(SQLITE_MAGIC)) return undefined;
   const [applicationId, schema] = [APPLICATION_ID_AT, USER_VERSION_AT].map((at) => buffer.readUInt32BE(at));
   return { applicationId: applicationId!, schema: schema! };
-}
-
-async function exists(file: string): Promise<boolean> {
-  return stat(file).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** Whether the server could listen where it is configured to. */

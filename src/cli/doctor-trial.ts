@@ -12,8 +12,7 @@ import { answerText, type ModelProvider } from '../core/model.js';
 import type { Diagnosis } from '../core/capability.js';
 import type { NodeStatus } from '../owners/operations.js';
 import { open } from './connection.js';
-import { fail, failedBy, ok, readMarks, warn } from './doctor-checks.js';
-import type { DatabaseMarks, CheckResult } from './doctor-checks.js';
+import { fail, failedBy, ok, warn, type CheckResult } from './doctor-checks.js';
 import { readStatus } from './explain.js';
 
 /** A request that the offline model understands as well. */
@@ -25,28 +24,24 @@ const OUTPUT_CHARACTERS = 60;
 
 /**
  * Starts a second server with this configuration, on a free loopback port and with an empty database in a temporary folder.
- * Each part is tried as the real server uses it, and no task is touched. `marks`: those of a database that this version
- * made; undefined when the server did not start.
+ * Each part is tried as the real server uses it, and no task is touched.
  */
-export async function tryServer(loaded: LoadedConfig, asksModel: boolean) {
+export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promise<readonly CheckResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'lango-doctor-'));
   const { logger, warnings } = recordingLogger();
   const trial = await trialConfig(loaded, folder);
   const app = createApp({ ...trial, logger });
   let findings: readonly CheckResult[];
-  let marks: DatabaseMarks | undefined;
   try {
     const address = await app.start();
     const models = async () => (asksModel ? askModels(loaded) : [describeModel(address, loaded)]);
     findings = await lookAround(address, warnings, models);
-    await app.stop();
-    marks = await readMarks(trial.config.storage.sqlite.file);
   } catch (error) {
     findings = [failedBy('start', error)];
   }
   await app.stop();
   await rm(folder, { recursive: true, force: true });
-  return { findings, marks };
+  return findings;
 }
 
 async function trialConfig(loaded: LoadedConfig, folder: string): Promise<LoadedConfig> {

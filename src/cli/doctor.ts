@@ -67,16 +67,16 @@ async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
   const { finding, status } = await findServer(call, loaded);
   yield finding;
   yield await checkGrpc(config, status !== undefined);
-  const trial = await tryServer(loaded, flags.model ?? false);
+  const tried = await tryServer(loaded, flags.model ?? false);
   if (loaded.secrets.databaseUrl !== undefined) yield await checkServer(loaded);
   else
     yield status
       ? ok('database', `${config.storage.sqlite.file} is in use by the running server`)
-      : await checkDatabase(config, trial.marks);
+      : await checkDatabase(config);
   const diagnoses = await diagnoseCapabilities(loaded, call);
   const replaced = new Set(diagnoses.map(({ replaces }) => `tools ${replaces}`));
-  yield* trial.findings.filter(({ check }) => !replaced.has(check));
-  if (status) yield* warningsThere(status, trial.findings);
+  yield* tried.filter(({ check }) => !replaced.has(check));
+  if (status) yield* warningsThere(status, tried);
   yield* diagnoses.map(describeFinding);
   yield await checkAdvertised(loaded, status);
 }

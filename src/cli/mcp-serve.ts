@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { errorText, isLangoError } from '../core/errors.js';
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../core/json.js';
+import { isJsonObject, parseObject, type Json, type JsonObject } from '../core/json.js';
 import { connect, type Call, type ConnectionFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
 
@@ -33,7 +33,7 @@ class Bridge {
   }
 
   take(line: string): void {
-    const message = parse(line);
+    const message = parseObject(line);
     if (message === undefined) {
       this.#print(errorOf(null, PARSE_ERROR, 'A message must be one JSON object in one line.'));
       return;
@@ -85,7 +85,7 @@ class Bridge {
       yield* eventsOf(response);
       return;
     }
-    const body = parse(await response.text());
+    const body = parseObject(await response.text());
     if (body?.['jsonrpc'] !== undefined) yield body;
     else if (!response.ok) throw new Error(reasonOf(response.status, body));
   }
@@ -118,7 +118,7 @@ async function* eventsOf({ body }: Response): AsyncGenerator<JsonObject> {
     const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split(/\r?\n/);
     rest = lines.pop()!;
     for (const line of lines) {
-      const message = line.startsWith('data:') ? parse(line.slice('data:'.length)) : undefined;
+      const message = line.startsWith('data:') ? parseObject(line.slice('data:'.length)) : undefined;
       if (message) yield message;
     }
   }
@@ -133,9 +133,4 @@ function reasonOf(status: number, body: JsonObject | undefined): string {
 
 function errorOf(id: Json, code: number, message: string): JsonObject {
   return { jsonrpc: '2.0', id, error: { code, message } };
-}
-
-function parse(text: string): JsonObject | undefined {
-  const value = parseJson(text);
-  return isJsonObject(value) ? value : undefined;
 }

@@ -34,10 +34,7 @@ export interface VaultEntry {
   readonly metadata: JsonObject;
 }
 
-export interface VaultItem {
-  readonly kind: VaultKind;
-  readonly name: string;
-  readonly metadata: JsonObject;
+export interface VaultItem extends Omit<VaultEntry, 'value'> {
   /** Counts from 1; each replacement adds one. */
   readonly version: number;
   /** Milliseconds since the epoch. */
@@ -89,18 +86,11 @@ export interface ScopedKey extends Scope {
   readonly wrapped: Uint8Array;
 }
 
-export interface NewSealedEntry {
-  readonly kind: VaultKind;
-  readonly name: string;
-  readonly version: number;
-  readonly metadata: JsonObject;
+export interface SealedEntry extends VaultItem {
   readonly sealed: Uint8Array;
 }
 
-export interface SealedEntry extends NewSealedEntry {
-  readonly createdAt: number;
-  readonly updatedAt: number;
-}
+export type NewSealedEntry = Omit<SealedEntry, 'createdAt' | 'updatedAt'>;
 
 /** The places in which an owner allows a secret, and the hosts to which it may be sent. */
 export interface SecretPermission {
@@ -110,14 +100,9 @@ export interface SecretPermission {
 }
 
 /** A secret without its value. */
-export interface SecretItem extends SecretPermission {
-  readonly name: string;
+export interface SecretItem extends SecretPermission, Omit<VaultItem, 'kind' | 'metadata'> {
   /** The placeholder in arguments: `{{secret:NAME}}`. */
   readonly reference: string;
-  readonly version: number;
-  /** Milliseconds since the epoch. */
-  readonly createdAt: number;
-  readonly updatedAt: number;
   /** True when the stored value was damaged or tampered with, and cannot be read. */
   readonly isDamaged?: boolean;
 }
@@ -149,12 +134,10 @@ export interface SecretStore {
 
 export interface OpenVault {
   readonly vault: Vault;
-  readonly secrets: SecretStore & SecretReader;
-}
-
-interface SecretReader {
-  /** Reads a secret with its value, for the server itself. Undefined without one; rejects with `storage` when it is damaged. */
-  open(scope: Scope, name: string): Promise<OpenedEntry | undefined>;
+  readonly secrets: SecretStore & {
+    /** Reads a secret with its value, for the server itself. Undefined without one; rejects with `storage` when it is damaged. */
+    open(scope: Scope, name: string): Promise<OpenedEntry | undefined>;
+  };
 }
 
 /** Opens the vault at its first call. Rejects with a `LangoError` that says why it cannot be opened. */

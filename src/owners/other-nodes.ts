@@ -182,22 +182,13 @@ const NODE_ERRORS = new Set<ErrorCode>(['unauthenticated', 'unavailable', 'timeo
   .add('invalid-agent-response')
   .add('internal');
 
-/** Calls an operation of the server itself on a node. See `ask`. */
+/** Calls an operation of the server itself on a node, for an owner. See `withAdvice`. */
 function askData<T>(
-  node: AskableNode,
+  { agent, url, clientFor }: AskableNode,
   context: OwnerContext,
   call: (client: OperationClient<ServerOperations>) => Promise<T>,
 ): Promise<T> {
-  return ask(node, { table: SERVER_OPERATIONS, context }, call);
-}
-
-/** Calls a node for an owner. See `withAdvice`. */
-function ask<Table extends OperationTable, T>(
-  { agent, url, clientFor }: AskableNode,
-  { table, context }: { readonly table: Table; readonly context: OwnerContext },
-  call: (client: OperationClient<Table>) => Promise<T>,
-): Promise<T> {
-  return withAdvice(`${agent} at ${url}`, async () => call(await clientFor(table, context)));
+  return withAdvice(`${agent} at ${url}`, async () => call(await clientFor(SERVER_OPERATIONS, context)));
 }
 
 /** Calls a node. Rejects with `unavailable`, naming the node, when the node fails. */

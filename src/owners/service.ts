@@ -1,6 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
-import type { OperationHandlers, OperationTable, OwnerContext, Returned } from '../core/operation.js';
+import type { OperationHandlers, OperationTable, OwnerContext } from '../core/operation.js';
 import type { AgentState } from '../core/node-status.js';
 import { scopeKey, type Scope } from '../core/task.js';
 import type { OwnedBill } from './bill.js';
@@ -19,33 +19,19 @@ export interface OwnerService {
 type Handlers = OperationHandlers<ServerOperations>;
 type ForOperators = Pick<Handlers, 'addAgent' | 'removeAgent' | 'listOwners'>;
 
-/** The services behind the operations of the server itself. */
-export interface OwnerParts {
+/** The services behind the operations on data and bills, and all other operations of the server itself. */
+export interface OwnerParts extends Omit<
+  Handlers,
+  'listDataKinds' | 'readData' | 'forgetData' | 'deleteData' | 'readBill'
+> {
   readonly data: AllOwnedData;
   readonly bill: OwnedBill;
-  /** Reads the spans of a task. Rejects with `not-found`. */
-  readonly trace: (scope: Scope, taskId: string) => Promise<Returned<ServerOperations['readTrace']>>;
-  /** Reads entries of a task of this node. Rejects with `not-found`. */
-  readonly record: (
-    scope: Scope,
-    taskId: string,
-    after: number,
-  ) => Promise<Returned<ServerOperations['readTaskRecord']>>;
-  /** Stores the tasks of a file: its text. */
-  readonly importTask: (scope: Scope, content: Buffer) => Promise<Returned<ServerOperations['importTask']>>;
-  /** Reads the status of the node. */
-  readonly status: Handlers['readStatus'];
-  /** Reads cards. Rejects with `not-found`. */
-  readonly card: (name: string) => Promise<Returned<ServerOperations['readCard']>>;
-  /** The operations that are for operators. Each rejects with `forbidden` for other callers. */
-  readonly operators: ForOperators;
 }
 
 /** Implements the operations of the server itself. */
-export function serverHandlers(parts: OwnerParts): Handlers {
-  const { data, bill, trace, record, importTask, card, status, operators } = parts;
+export function serverHandlers({ data, bill, ...others }: OwnerParts): Handlers {
   return {
-    ...operators,
+    ...others,
     listDataKinds: async () => ({ kinds: data.kinds }),
     readData: ({ kind, after }, { scope }) => data.read(scope, kind, after),
     forgetData: async ({ kind, name }, { scope }) => ({ deleted: await data.forget(scope, kind, name) }),
@@ -54,11 +40,6 @@ export function serverHandlers(parts: OwnerParts): Handlers {
       const { items: rows, next } = await bill(scope, after);
       return { rows, next };
     },
-    readTrace: ({ taskId }, { scope }) => trace(scope, taskId),
-    readTaskRecord: ({ taskId, after }, { scope }) => record(scope, taskId, after),
-    importTask: ({ content }, { scope }) => importTask(scope, content),
-    readCard: ({ name }) => card(name),
-    readStatus: status,
   };
 }
 
@@ -125,11 +106,9 @@ export async function performCall({ table, handlers }: OwnerService, call: Owner
 }
 
 /** The operations that need a server. Each rejects with `unavailable`. */
-export const NEEDS_SERVER: Pick<OwnerParts, 'card' | 'status' | 'operators' | 'importTask'> = {
-  card: noServer,
-  importTask: noServer,
-  status: noServer,
-  operators: { addAgent: noServer, removeAgent: noServer, listOwners: noServer },
+export const NEEDS_SERVER: Pick<Handlers, 'readCard' | 'readStatus' | 'importTask'> & ForOperators = {
+  ...{ readCard: noServer, readStatus: noServer, importTask: noServer },
+  ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer },
 };
 
 async function noServer(): Promise<never> {

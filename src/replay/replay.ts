@@ -23,15 +23,9 @@ export interface ReplayReport {
   readonly divergence: TaskDivergence | undefined;
 }
 
-interface TaskDivergence {
+interface TaskDivergence extends Divergence {
   readonly taskId: string;
   readonly agent: string;
-  /** The number of the recorded entry; undefined when the record ends before. */
-  readonly seq: number | undefined;
-  /** The author and the body of the entry; undefined when the record holds no such entry. */
-  readonly recorded: unknown;
-  /** The author and the body that would be written now; undefined when nothing would. */
-  readonly now: unknown;
 }
 
 /**

@@ -138,6 +138,9 @@ function configure(database: Database.Database, synchronous: ConnectionOptions['
 /** The schema version that this program works with. */
 const VERSION = FIRST_VERSION + MIGRATIONS.length;
 
+/** The marks of this version in the header of its databases. */
+export const DATABASE_MARKS = { applicationId: APPLICATION_ID, schema: VERSION };
+
 function migrate(database: Database.Database, version: number, logger: Logger): void {
   if (version === VERSION) return;
   const steps = version === 0 ? [SCHEMA, ...MIGRATIONS] : MIGRATIONS.slice(version - FIRST_VERSION);
