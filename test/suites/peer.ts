@@ -196,7 +196,10 @@ export function describePeer(name: string, open: () => Promise<OpenPeer>): void 
     it('cancels a task that is known only by the message that began it', async () => {
       const { peer, executor } = await start();
       const request = ask('wait');
-      const watched = collect(peer.send(request, never));
+      const events = peer.send(request, never)[Symbol.asyncIterator]();
+      // The peer names the task once it has stored it.
+      expect(await events.next()).toMatchObject({ value: { type: 'task' } });
+      const watched = collect({ [Symbol.asyncIterator]: () => events });
       await executor.isWaiting;
       const { scope, grant, contextId, message } = request;
       const by = { ...scope, grant };

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import type {
   Message as WireMessage,
   SendMessageRequest,
@@ -7,7 +8,7 @@ import type {
 } from '@a2a-js/sdk';
 import { Role, SendMessageConfiguration } from '@a2a-js/sdk';
 import type { AgentExecutionEvent, AgentExecutor, ExecutionEventBus } from '@a2a-js/sdk/server';
-import { DefaultExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
+import { RequestContext } from '@a2a-js/sdk/server';
 import type { Agent, AgentProfile } from '../../core/agent.js';
 import { errorText } from '../../core/errors.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
@@ -31,7 +32,7 @@ interface ExecutorAgentOptions {
   readonly profile: AgentProfile;
   /**
    * The handling of a run that a crash interrupted: `rerun` (the default) executes it again and replaces its artifacts,
-   * `fail` ends it as failed, for executors whose effects must not happen twice.
+   * `fail` ends it as failed, for executors whose effects must not happen twice: they begin once it is durable that they do.
    */
   readonly recover?: 'rerun' | 'fail';
 }
@@ -51,7 +52,9 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
         const text = 'The server stopped during this run, and the agent does not repeat interrupted runs.';
         return { state: 'failed', reason: 'interrupted', text };
       }
-      await run.append({ type: 'turn-start', step });
+      const begun = { type: 'turn-start', step } as const;
+      if (recover === 'fail') await run.append(begun);
+      else run.emit(begun);
       return execute(executor, run, isResumed);
     },
   };
@@ -59,10 +62,10 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
 
 /** Rejects with the error of the executor, which the journal reports like the failure of any agent. */
 async function execute(executor: AgentExecutor, run: Run, isResumed: boolean): Promise<RunEnd> {
-  const bus = new DefaultExecutionEventBus();
+  const bus = new ExecutionBus();
   const context = await requestContext(run, run.inputs.at(-1)!);
   const events = new ExecutorEvents(run, { replaceAll: isResumed, given: context.task });
-  bus.on('event', (event) => events.take(event));
+  bus.on('event', (event: AgentExecutionEvent) => events.take(event));
   const stop = (): void => void cancel(executor, run, bus);
   try {
     const done = executor.execute(context, bus).then(() => events.endOfExecution());
@@ -74,6 +77,17 @@ async function execute(executor: AgentExecutor, run: Run, isResumed: boolean): P
     run.signal.removeEventListener('abort', stop);
     events.close();
     bus.removeAllListeners();
+  }
+}
+
+/** Calls its listeners at once. That of the SDK makes a DOM event for each event. */
+class ExecutionBus extends EventEmitter implements ExecutionEventBus {
+  publish(event: AgentExecutionEvent): void {
+    this.emit('event', event);
+  }
+
+  finished(): void {
+    this.emit('finished');
   }
 }
 
@@ -142,7 +156,7 @@ class ExecutorEvents {
   constructor(run: Run, options: { readonly replaceAll: boolean; readonly given: Task | undefined }) {
     this.#run = run;
     this.#replaceAll = options.replaceAll;
-    this.#given = structuredClone(options.given);
+    this.#given = options.given && structuredClone(options.given);
   }
 
   /** Resolves with the first state that ends the run. */

@@ -336,6 +336,20 @@ describe('an executor whose process died in the middle', () => {
     expect(execute.calls).toBe(0);
     expect(textOf(run.inputs.at(-1)!.message.parts)).toBe('go');
   });
+
+  it('begins only once that is durable when it must not run twice, and else at once', async () => {
+    const stored = async (recover: 'rerun' | 'fail') => {
+      const run = MemoryRun.of('stock', 'go');
+      const at = { begin: [] as readonly string[] };
+      const execute: AgentExecutor['execute'] = async () =>
+        void (at.begin = run.events.map(({ body }) => body.type));
+      const executor = { execute, cancelTask: async () => {} };
+      await run.perform(fromAgentExecutor({ executor, profile: PROFILE, recover }));
+      return at.begin;
+    };
+    expect(await stored('fail')).toEqual(['message', 'run-start', 'turn-start']);
+    expect(await stored('rerun')).toEqual(['message']);
+  });
 });
 
 describe('an executor whose task is nearly full', () => {
