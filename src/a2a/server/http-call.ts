@@ -19,14 +19,6 @@ import {
 } from './service-parameters.js';
 import type { Framing, Streaming } from './sse.js';
 
-/**
- * Reads the caller of a request first, then its version, trace and extensions; a binding calls it once. `supported`: the
- * versions of the binding. Rejects with `unauthenticated`, `too-many` or `version-not-supported`.
- */
-export async function openCall(exchange: HttpExchange, supported: readonly ProtocolVersion[]) {
-  return new HttpCall(exchange, await exchange.caller(), supported);
-}
-
 export class HttpCall implements Call {
   readonly scope: Caller;
   readonly viewer: Caller | undefined;
@@ -42,6 +34,7 @@ export class HttpCall implements Call {
   version: ProtocolVersion = '1.0';
   readonly #exchange: HttpExchange;
 
+  /** Throws `version-not-supported`. `supported`: the versions of the binding. */
   constructor(exchange: HttpExchange, caller: Caller, supported: readonly ProtocolVersion[]) {
     const { views, scopes } = caller;
     this.#exchange = exchange;

@@ -2,8 +2,8 @@ import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
 import { idTextOf, isJsonObject, onOneLine, type JsonObject } from '../../core/json.js';
 import { DIALECT_1_0 } from './dialect.js';
-import type { ResponseFormat, HttpCall } from './http-call.js';
-import { serveOperation, errorHeaders, openCall, reportedError, sendJson } from './http-call.js';
+import type { ResponseFormat } from './http-call.js';
+import { HttpCall, serveOperation, errorHeaders, reportedError, sendJson } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
 import { OPERATIONS, isOperation, type PublishedAgent } from './operations.js';
 import type { ProtocolVersion } from './service-parameters.js';
@@ -27,10 +27,11 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
   // Clients of 0.3 that asked for a stream read a response of status 200 as a stream, errors included.
   let asEvent = false;
   try {
-    const call = await openCall(exchange, VERSIONS);
+    const caller = await exchange.caller();
     const body = await readBody(exchange);
-    // The response to an invalid request has its id, when that can be read.
+    // The response to an invalid request, or one of an unknown version, has its id, when that can be read.
     if (isJsonObject(body) && isId(body['id'])) id = idTextOf(body);
+    const call = new HttpCall(exchange, caller, VERSIONS);
     const envelope = toEnvelope(body);
     if (envelope.id === undefined) return await notify(exchange, agent, { envelope, call });
     const { operation, dialect } = requireMethod(envelope.method, call.named);

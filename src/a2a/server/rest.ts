@@ -4,10 +4,10 @@ import type { WireError } from '../translate/errors.js';
 import { mapMembers } from '../translate/unchecked.js';
 import { REST_1_0, type RestDialect } from './dialect.js';
 import {
+  HttpCall,
   decodedSegment,
   serveOperation,
   errorHeaders,
-  openCall,
   reportedError,
   sendJson,
 } from './http-call.js';
@@ -44,7 +44,7 @@ export async function serveRest(
       exchange.anyone();
       return sendWrongMethod(exchange, Object.keys(route.methods), dialect);
     }
-    const call = await openCall(exchange, [dialect.version]);
+    const call = new HttpCall(exchange, await exchange.caller(), [dialect.version]);
     const given = await readParams(exchange, route.path.exec(path)?.groups ?? {});
     const params = isJsonObject(given) ? dialect.params(name, given) : given;
     const request = { agent, params, dialect, context: call.toContext(dialect.version) };

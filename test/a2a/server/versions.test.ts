@@ -59,6 +59,7 @@ describe('3.1 #15 the version that a client names', () => {
     'is refused when it is not supported: %s',
     async (version) => {
       const { json } = await ask(node, '/', { body: NEW, headers: named(version) });
+      expect(json.id).toBe(NEW.id);
       expect(json.error).toMatchObject({
         code: -32009,
         data: [{ reason: 'VERSION_NOT_SUPPORTED', metadata: { supportedVersions: '1.0,0.3' } }],
