@@ -27,9 +27,10 @@ const HEAD = `# Interoperability
 
 <!-- Written by \`npm run interop\`. Do not edit. -->
 
-The tests in \`test/interop\` run Lango against the official SDKs of other languages. Each cell of these tables is a test
-of the run of ${TODAY}. A number means that it does not work by a fault of the SDK, which stands [below](#what-does-not-work); an empty
-cell means that there is no such operation.
+The tests in \`test/interop\` run Lango against the official SDKs of other languages, and against the contracts of
+a2a-proof, which are tests for agents. Each cell of these tables is a test of the run of ${TODAY}. A number means that it
+does not work by a fault of the SDK, which stands [below](#what-does-not-work); an empty cell means that there is no such
+operation.
 
 - **card**, **extended card**: the client reads them; the orchestrator accepts the card
 - **send**, **stream**: a message and its answer, as a whole and in pieces
@@ -123,7 +124,9 @@ const { status } = spawnSync(
     '--experimental-vm-modules',
     '--no-warnings',
     jest,
-    ...(isMcpOnly ? [] : ['test/interop/sdks', 'test/interop/recipes', 'test/interop/langchain4j']),
+    ...(isMcpOnly
+      ? []
+      : ['test/interop/sdks', 'test/interop/recipes', 'test/interop/langchain4j', 'test/interop/a2a-proof']),
     'test/interop/mcp-',
     '--runInBand',
   ],

@@ -49,6 +49,12 @@ it('docs/reference/interop.md shows LangChain4j with its pinned version (else: n
   expect(page).toContain(`| LangChain4j ${version} |`);
 });
 
+it('docs/reference/interop.md shows a2a-proof with its pinned version in each transport, and as a remote agent (else: npm run interop)', () => {
+  const [, version] = /a2a-proof==(\S+)/.exec(pinned)!;
+  const rows = page.split('\n').filter((line) => line.startsWith(`| a2a-proof ${version} |`));
+  expect(rows).toHaveLength(4);
+});
+
 it('docs/guides/agents-of-other-frameworks.md has only recipes that are tested', () => {
   const guide = readFileSync('docs/guides/agents-of-other-frameworks.md', 'utf8');
   const recipes = guide.split('\n## ').filter((section) => /```(python|js)/.test(section));
