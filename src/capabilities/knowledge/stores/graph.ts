@@ -60,13 +60,12 @@ export function nameKey(name: string): string {
 const COLUMNS = ['subject', 'predicate', 'object'] as const;
 
 const NAME_ID = 'SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key = ?';
+const NAME_IDS = 'SELECT id FROM graph_names WHERE tenant = ? AND owner = ? AND key IN';
 const INSERT_NAME = 'INSERT INTO graph_names (tenant, owner, key, name) VALUES (?, ?, ?, ?) RETURNING id';
 const INSERT_TRIPLE = `INSERT INTO graph_triples (subject, predicate, object, source, context, at, from_outside)
   VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`;
 /** The id that stands for "no context". */
 const NONE = 0;
-/** An id that no name has. */
-const UNKNOWN = -1;
 /** The number of rows that one transaction removes, and of names whose triples it searches for. */
 const ROWS_AT_ONCE = 200;
 const DELETE_ROW =
@@ -101,7 +100,7 @@ const list = (orderedJoin: string): string => `
 interface Condition {
   /** A condition on the columns of `graph_triples`. */
   readonly sql: string;
-  readonly values: readonly (number | string)[];
+  readonly values: readonly string[];
 }
 
 /** A triple with one of its sources. */
@@ -143,28 +142,29 @@ export class GraphStore {
 
   /** Removes all triples that match, and resolves with their number. An empty pattern matches all. */
   async remove(scope: Scope, pattern: TriplePattern): Promise<number> {
-    if (COLUMNS.every((column) => pattern[column] === undefined)) return this.#removeAll(scope);
-    return this.#deleteAll(scope, () => this.#matching(scope, pattern));
+    const isAll = COLUMNS.every((column) => pattern[column] === undefined);
+    return isAll ? this.#removeAll(scope) : this.#deleteAll(scope, matching(scope, pattern));
   }
 
   /** Removes a source, and resolves with the number of triples that no other source states. */
   async removeSource(scope: Scope, source: string): Promise<number> {
-    return this.#deleteAll(scope, () => this.#statedBy(scope, source));
+    return this.#deleteAll(scope, named('source', scope, source));
   }
 
   /** Like `removeSource`, inside a write of another store. */
   *removeSourceInTransaction(scope: Scope, source: string): Query<void> {
-    while (!(yield* this.#deleteSome(yield* this.#statedBy(scope, source))).isLast);
+    while (!(yield* deleteSome(named('source', scope, source))).isLast);
   }
 
   /** Removes the sources of a context, and resolves like `removeSource`. */
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
-    return this.#deleteAll(scope, () => this.#statedIn(scope, contextId));
+    const { sql, values } = named('context', scope, contextName(contextId));
+    return this.#deleteAll(scope, { sql: `${sql} AND context > 0`, values });
   }
 
   /** Finds up to `limit` triples, in a stable order. */
   async find(scope: Scope, pattern: TriplePattern, limit: number): Promise<readonly KnownTriple[]> {
-    return this.#database.read(() => this.#find(scope, pattern, limit));
+    return this.#database.read(() => this.#select(matching(scope, pattern), limit));
   }
 
   /**
@@ -189,42 +189,20 @@ export class GraphStore {
   }
 
   /** Lists the triples of a node, at most `limit` of each direction. */
-  async edges(scope: Scope, node: string, query: EdgeQuery): Promise<readonly KnownTriple[]> {
-    return this.#database.read(() => this.#edges(scope, node, query));
-  }
-
-  *#find(scope: Scope, pattern: TriplePattern, limit: number): Query<readonly KnownTriple[]> {
-    return yield* this.#select(yield* this.#matching(scope, pattern), limit);
-  }
-
-  *#edges(scope: Scope, node: string, query: EdgeQuery): Query<readonly KnownTriple[]> {
-    const id = yield* this.#idOf(scope, node);
-    if (id === undefined) return [];
-    const along = yield* this.#along(scope, query.predicates);
-    const ends = query.direction === 'both' ? ['out', 'in'] : [query.direction];
+  async edges(
+    scope: Scope,
+    node: string,
+    { direction, predicates, limit }: EdgeQuery,
+  ): Promise<readonly KnownTriple[]> {
+    const along = predicates ? ` AND predicate IN (${NAME_IDS} ${this.#database.dialect.items('text')})` : '';
+    const names = predicates ? [scope.tenant, scope.owner, JSON.stringify(predicates.map(nameKey))] : [];
     const found: KnownTriple[] = [];
-    for (const end of ends) {
-      const nodeColumn = end === 'out' ? 'subject' : 'object';
-      const condition = { sql: `${nodeColumn} = ?${along.sql}`, values: [id, ...along.values] };
-      found.push(...(yield* this.#select(condition, query.limit)));
+    for (const end of direction === 'both' ? (['out', 'in'] as const) : [direction]) {
+      const { sql, values } = named(end === 'out' ? 'subject' : 'object', scope, node);
+      const condition = { sql: sql + along, values: [...values, ...names] };
+      found.push(...(await this.#database.read(() => this.#select(condition, limit))));
     }
     return found;
-  }
-
-  *#along(scope: Scope, predicates: readonly string[] | undefined): Query<Condition> {
-    if (!predicates) return { sql: '', values: [] };
-    const ids = [UNKNOWN];
-    for (const name of predicates) ids.push((yield* this.#idOf(scope, name)) ?? UNKNOWN);
-    return { sql: ` AND predicate IN (${ids.map(() => '?').join(', ')})`, values: ids };
-  }
-
-  /** Builds the condition for a pattern. A name that this owner does not have becomes `UNKNOWN`, which matches nothing. */
-  *#matching(scope: Scope, pattern: TriplePattern): Query<Condition> {
-    const named = COLUMNS.filter((one) => pattern[one] !== undefined);
-    if (named.length === 0) return { sql: OWNED, values: [scope.tenant, scope.owner] };
-    const values: number[] = [];
-    for (const one of named) values.push((yield* this.#idOf(scope, pattern[one]!)) ?? UNKNOWN);
-    return { sql: named.map((one) => `${one} = ?`).join(' AND '), values };
   }
 
   *#select({ sql, values }: Condition, limit: number): Query<readonly KnownTriple[]> {
@@ -246,15 +224,6 @@ export class GraphStore {
     return rows.map((row) => toRecord(row, { json: ['sources'], flags: ['fromOutside'] }));
   }
 
-  *#statedBy(scope: Scope, source: string): Query<Condition> {
-    return { sql: 'source = ?', values: [(yield* this.#idOf(scope, source)) ?? UNKNOWN] };
-  }
-
-  *#statedIn(scope: Scope, contextId: string): Query<Condition> {
-    const id = yield* this.#idOf(scope, contextName(contextId));
-    return { sql: 'context = ? AND context > 0', values: [id ?? UNKNOWN] };
-  }
-
   /** Removes triples by ranges of names, so that no step reads the triples of other owners. */
   async #removeAll(scope: Scope): Promise<number> {
     const { tenant, owner } = scope;
@@ -267,54 +236,50 @@ export class GraphStore {
       const last = keys.at(-1);
       if (last === undefined) return removed;
       const values = [tenant, owner, from, last];
-      removed += await this.#deleteAll(scope, () => known({ sql: NAMED_BETWEEN, values }));
+      removed += await this.#deleteAll(scope, { sql: NAMED_BETWEEN, values });
       after = last;
     }
   }
 
-  /** Deletes in steps. Builds the condition again in each step, because the id of a removed name may be reused. */
-  #deleteAll(scope: Scope, condition: () => Query<Condition>): Promise<number> {
-    return writeInSteps(this.#database, lockOf(scope), () => this.#deleteStep(condition));
+  #deleteAll(scope: Scope, condition: Condition): Promise<number> {
+    return writeInSteps(this.#database, lockOf(scope), () => deleteSome(condition));
   }
 
-  *#deleteStep(condition: () => Query<Condition>): Query<Step> {
-    return yield* this.#deleteSome(yield* condition());
-  }
-
-  /** Deletes some rows. Counts the triples that no source states any more. */
-  *#deleteSome({ sql, values }: Condition): Query<Step> {
-    const rows = yield* all<Ids>(
-      `SELECT subject, predicate, object, source, context FROM graph_triples WHERE ${sql} LIMIT ?`,
-      ...values,
-      ROWS_AT_ONCE,
-    );
-    let count = 0;
-    for (const { subject, predicate, object, source } of rows) {
-      yield* run(DELETE_ROW, subject, predicate, object, source);
-      if ((yield* first(STATED, subject, predicate, object)) === undefined) count += 1;
-    }
-    const names = new Set(rows.flatMap((row) => Object.values(row)));
-    for (const id of names) yield* run(DELETE_UNUSED_NAME, { id });
-    return { count, isLast: rows.length < ROWS_AT_ONCE };
-  }
-
-  *#intern(scope: Scope, name: string): Query<number> {
-    const known = yield* this.#idOf(scope, name);
-    if (known !== undefined) return known;
-    const { tenant, owner } = scope;
-    const row = yield* first<{ readonly id: number }>(INSERT_NAME, tenant, owner, nameKey(name), name.trim());
-    return row!.id;
-  }
-
-  *#idOf({ tenant, owner }: Scope, name: string): Query<number | undefined> {
-    return (yield* first<{ readonly id: number }>(NAME_ID, tenant, owner, nameKey(name)))?.id;
+  *#intern({ tenant, owner }: Scope, name: string): Query<number> {
+    const [known] = yield* column<number>(NAME_ID, tenant, owner, nameKey(name));
+    return known ?? (yield* column<number>(INSERT_NAME, tenant, owner, nameKey(name), name.trim()))[0]!;
   }
 }
 
-/** A condition that needs no query. */
-// eslint-disable-next-line require-yield
-function* known(condition: Condition): Query<Condition> {
-  return condition;
+/** The triples with this name in a column; none when the owner has no such name. */
+function named(column: keyof Ids, { tenant, owner }: Scope, name: string): Condition {
+  return { sql: `${column} = (${NAME_ID})`, values: [tenant, owner, nameKey(name)] };
+}
+
+function matching(scope: Scope, pattern: TriplePattern): Condition {
+  const parts = COLUMNS.flatMap((one) => {
+    const name = pattern[one];
+    return name === undefined ? [] : [named(one, scope, name)];
+  });
+  if (parts.length === 0) return { sql: OWNED, values: [scope.tenant, scope.owner] };
+  return { sql: parts.map(({ sql }) => sql).join(' AND '), values: parts.flatMap(({ values }) => values) };
+}
+
+/** Deletes some rows. Counts the triples that no source states any more. */
+function* deleteSome({ sql, values }: Condition): Query<Step> {
+  const rows = yield* all<Ids>(
+    `SELECT subject, predicate, object, source, context FROM graph_triples WHERE ${sql} LIMIT ?`,
+    ...values,
+    ROWS_AT_ONCE,
+  );
+  let count = 0;
+  for (const { subject, predicate, object, source } of rows) {
+    yield* run(DELETE_ROW, subject, predicate, object, source);
+    if ((yield* first(STATED, subject, predicate, object)) === undefined) count += 1;
+  }
+  const names = new Set(rows.flatMap((row) => Object.values(row)));
+  for (const id of names) yield* run(DELETE_UNUSED_NAME, { id });
+  return { count, isLast: rows.length < ROWS_AT_ONCE };
 }
 
 /** Merges the rows of one triple, of which there is at least one. */
