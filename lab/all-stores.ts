@@ -2,8 +2,7 @@ import { CAPABILITIES } from '../src/capabilities/index.js';
 import { openStores, purgeWords, type KnowledgeStores } from '../src/capabilities/knowledge/stores.js';
 import { MemoryStore } from '../src/capabilities/memory/memory-store.js';
 import { PaymentStore } from '../src/capabilities/payments/payment-store.js';
-import { sqlVaultStore } from '../src/capabilities/secrets/vault/sql-vault-store.js';
-import type { VaultStore } from '../src/core/vault.js';
+import { VaultStore } from '../src/capabilities/secrets/vault/vault-store.js';
 import type { CapabilityTables } from '../src/storage/capability-tables.js';
 import { openPostgresStorage } from '../src/storage/postgres/storage.js';
 import { openSqliteStorage } from '../src/storage/sqlite/storage.js';
@@ -39,7 +38,7 @@ function withStores(storage: Storage): AllStores {
     ...openStores(database),
     memory: new MemoryStore(database),
     payments: new PaymentStore(database),
-    vault: sqlVaultStore(database),
+    vault: new VaultStore(database),
     async purge() {
       await purgeWords(database);
       await database.purge();

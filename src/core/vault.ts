@@ -46,52 +46,6 @@ export interface OpenedEntry extends VaultItem {
   readonly value: Uint8Array;
 }
 
-/** The encrypted data of the vault. None of it is readable without the master key. */
-export interface VaultStore {
-  master(): Promise<MasterRecord | undefined>;
-  /** Rejects with `conflict` when there is a master record. */
-  createMaster(record: MasterRecord): Promise<void>;
-  dataKey(scope: Scope): Promise<Uint8Array | undefined>;
-  dataKeys(): Promise<readonly ScopedKey[]>;
-  /** Stores the first data key of a scope, and resolves with the stored key. */
-  addDataKey(key: ScopedKey): Promise<Uint8Array>;
-  /** Replaces the master and all data keys in one transaction; `conflict` when `from` is not the current one or a scope lacks. */
-  rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void>;
-  /** Undefined without such an entry. */
-  entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined>;
-  /** Lists entries by name. */
-  entries(scope: Scope, kind: VaultKind): Promise<readonly SealedEntry[]>;
-  scopes(kind: VaultKind): Promise<readonly Scope[]>;
-  /**
-   * Writes the next version. Rejects with `conflict` when the newest version (0 for none) is not the one before it, and with
-   * `too-many` when the owner would have more than `maxEntries` entries of the kind.
-   */
-  putEntry(scope: Scope, entry: NewSealedEntry, maxEntries: number): Promise<SealedEntry>;
-  deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean>;
-}
-
-/** The source of the master key, and the key's fingerprint. */
-export interface MasterRecord {
-  /** The fingerprint: 32 hex digits that reveal nothing about the key. */
-  readonly id: string;
-  readonly source: MasterSource;
-}
-
-export type MasterSource =
-  | { readonly kind: 'file' }
-  /** scrypt (RFC 7914) over the passphrase; `salt` in base64url, `cost` is N. */
-  | { readonly kind: 'passphrase'; readonly salt: string; readonly cost: number };
-
-export interface ScopedKey extends Scope {
-  readonly wrapped: Uint8Array;
-}
-
-export interface SealedEntry extends VaultItem {
-  readonly sealed: Uint8Array;
-}
-
-export type NewSealedEntry = Omit<SealedEntry, 'createdAt' | 'updatedAt'>;
-
 /** The places in which an owner allows a secret, and the hosts to which it may be sent. */
 export interface SecretPermission {
   readonly places: readonly SecretPlace[];

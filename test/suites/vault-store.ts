@@ -1,6 +1,6 @@
 import { type AllStores } from '../../lab/all-stores.js';
 import { describe, expect, it } from '@jest/globals';
-import type { MasterRecord, NewSealedEntry } from '../../src/core/vault.js';
+import type { MasterRecord, NewSealedEntry } from '../../src/capabilities/secrets/vault/vault-store.js';
 
 const ALICE = { tenant: '', owner: 'alice' };
 const BOB = { tenant: '', owner: 'bob' };

@@ -1,15 +1,28 @@
-import { defineCapability, type CapabilityContext } from '../../core/capability.js';
+import { defineCapability, type CapabilityContext, type SentenceRow } from '../../core/capability.js';
 import { isLangoError } from '../../core/errors.js';
 import { missing, off, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
 import { PARSERS } from '../../parsing/parsers.js';
-import { BROWSER_SENTENCES } from './sentences.js';
 import { BROWSER_SETTINGS } from './settings.js';
+
+const SENTENCES: readonly SentenceRow[] = [
+  ['open {url}', 'browser_navigate'],
+  ['take a screenshot', 'browser_screenshot'],
+  ['take a screenshot of the whole page', 'browser_screenshot', { fullPage: true }],
+  ['read the page', 'browser_extract', { mode: 'text' }],
+  ['read the article', 'browser_extract', { mode: 'article' }],
+  ['list the links of the page', 'browser_extract', { mode: 'links' }],
+  ['what can be clicked on the page?', 'browser_observe'],
+  ['click {ref}', 'browser_act', { action: 'click' }],
+  ['type {value...} into {ref}', 'browser_act', { action: 'type' }],
+  ['search with the browser for {query...}', 'browser_search'],
+  ['close the browser', 'browser_close'],
+];
 
 /** A real Chromium, which agents navigate. */
 export const browser = defineCapability({
   name: 'browser',
   settings: BROWSER_SETTINGS,
-  sentences: BROWSER_SENTENCES,
+  sentences: SENTENCES,
   open: (context) => ({ families: async () => [await openFamily(context)] }),
 });
 

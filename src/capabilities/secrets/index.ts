@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { defineCapability, type CapabilityContext } from '../../core/capability.js';
+import { defineCapability, type CapabilityContext, type SentenceRow } from '../../core/capability.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { KeepingNode } from '../../core/keeping-nodes.js';
 import { SECRETS } from '../../core/secrets.js';
@@ -10,12 +10,31 @@ import { SIGN_INS, SIGN_OUT, VAULT, type Revocation } from '../../core/vault.js'
 import { SECRET_COMMANDS } from './command-list.js';
 import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { OTHERS_PERMISSIONS } from '../../disk/private-file.js';
-import { SECRET_SENTENCES } from './sentences.js';
 import { SECRET_SETTINGS } from './settings.js';
 import { openSealedVault, SEALED_VAULT, type OpenSealedVault } from './vault/sealed-vault.js';
 import { VAULT_TABLES } from './vault/tables.js';
 
 type Context = CapabilityContext<typeof SECRET_SETTINGS>;
+
+const SENTENCES: readonly SentenceRow[] = [
+  ['store the secret {value} as {name}', 'secrets_store'],
+  ['store the secret {value} as {name} for commands', 'secrets_store', { for: ['exec'] }],
+  ['which secrets are there?', 'secrets_list'],
+  ['show the secret {name}', 'secrets_get'],
+  ['delete the secret {name}', 'secrets_delete'],
+  ['hash {text...}', 'crypto_hash'],
+  ['hash {text...} with {algorithm}', 'crypto_hash'],
+  ['create a key named {name}', 'crypto_create_key'],
+  ['create a {algorithm} key named {name}', 'crypto_create_key'],
+  ['create an encryption key named {name}', 'crypto_create_key', { algorithm: 'aes256' }],
+  ['which keys are there?', 'crypto_keys'],
+  ['sign {text...} with the key {key}', 'crypto_sign'],
+  ['sign {text...} with the key {key} as a jws', 'crypto_sign', { format: 'jws' }],
+  ['verify the signature {signature} of {text...} with the key {key}', 'crypto_verify'],
+  ['encrypt {text...} with the key {key}', 'crypto_encrypt'],
+  ['decrypt {ciphertext} with the key {key}', 'crypto_decrypt'],
+  ['decrypt {ciphertext} with the key {key} and save it as {saveAs}', 'crypto_decrypt'],
+];
 
 /** The vault: secrets that agents use by reference, and keys, encrypted at rest. */
 export const secrets = defineCapability({
@@ -43,7 +62,7 @@ export const secrets = defineCapability({
       right: 'get the values of secrets, each for a use that its owner allowed',
     },
   },
-  sentences: SECRET_SENTENCES,
+  sentences: SENTENCES,
   commands: SECRET_COMMANDS,
   decidedSingly: /^(secrets|crypto)_/,
   /** Checks that no other user can read the key of the vault. */

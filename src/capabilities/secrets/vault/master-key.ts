@@ -1,8 +1,8 @@
 import { randomBytes, scrypt } from 'node:crypto';
 import { LangoError } from '../../../core/errors.js';
-import type { MasterRecord, MasterSource } from '../../../core/vault.js';
 import { KEY_BYTES, keyId } from '../../../core/sealing.js';
 import type { PrivateFile } from '../../../disk/private-file.js';
+import type { MasterRecord, MasterSource } from './vault-store.js';
 
 /** The possible sources of the master key. */
 export interface KeySources {

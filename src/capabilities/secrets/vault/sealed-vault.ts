@@ -21,8 +21,8 @@ type Context = Pick<CapabilityContext<typeof SECRET_SETTINGS>, 'settings' | 'dat
 export async function openSealedVault({ settings, database, logger }: Context): Promise<OpenSealedVault> {
   const { openVault } = await import('./vault.js');
   const { OwnerSecrets } = await import('./owner-secrets.js');
-  const { sqlVaultStore } = await import('./sql-vault-store.js');
+  const { VaultStore } = await import('./vault-store.js');
   const { keyFile, passphrase } = settings.vault;
-  const vault = await openVault({ store: sqlVaultStore(database), keyFile, passphrase });
+  const vault = await openVault({ store: new VaultStore(database), keyFile, passphrase });
   return { vault, secrets: await OwnerSecrets.open(vault, logger), keyFile };
 }

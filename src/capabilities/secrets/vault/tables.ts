@@ -1,9 +1,12 @@
-import type { TableMigrations } from '../../../core/sql.js';
+import { toPostgres, type TableMigrations } from '../../../core/sql.js';
 
-/** The vault. Values and keys are stored encrypted only; see docs/guides/use-secrets.md. */
-const SQLITE = `
+/**
+ * The vault. Values and keys are stored encrypted only; see docs/guides/use-secrets.md.
+ * `slot` is the type of the only slot: an INTEGER key would become an identity in PostgreSQL.
+ */
+const tables = (slot: string): string => `
   CREATE TABLE IF NOT EXISTS vault_master (
-    slot INTEGER PRIMARY KEY CHECK (slot = 1),
+    slot ${slot} PRIMARY KEY CHECK (slot = 1),
     id TEXT NOT NULL,
     source TEXT NOT NULL
   ) STRICT;
@@ -29,32 +32,7 @@ const SQLITE = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-const POSTGRES = `
-  CREATE TABLE IF NOT EXISTS vault_master (
-    slot INTEGER PRIMARY KEY CHECK (slot = 1),
-    id TEXT COLLATE "C" NOT NULL,
-    source TEXT COLLATE "C" NOT NULL
-  );
-
-  CREATE TABLE IF NOT EXISTS vault_keys (
-    tenant TEXT COLLATE "C" NOT NULL,
-    owner TEXT COLLATE "C" NOT NULL,
-    wrapped BYTEA NOT NULL,
-    PRIMARY KEY (tenant, owner)
-  );
-
-  CREATE TABLE IF NOT EXISTS vault_entries (
-    tenant TEXT COLLATE "C" NOT NULL,
-    owner TEXT COLLATE "C" NOT NULL,
-    kind TEXT COLLATE "C" NOT NULL,
-    name TEXT COLLATE "C" NOT NULL,
-    version BIGINT NOT NULL,
-    metadata TEXT COLLATE "C" NOT NULL,
-    sealed BYTEA NOT NULL,
-    created_at BIGINT NOT NULL,
-    updated_at BIGINT NOT NULL,
-    PRIMARY KEY (tenant, owner, kind, name)
-  );
-`;
-
-export const VAULT_TABLES: TableMigrations = { sqlite: [SQLITE], postgres: [POSTGRES] };
+export const VAULT_TABLES: TableMigrations = {
+  sqlite: [tables('INTEGER')],
+  postgres: [toPostgres(tables('INT'))],
+};

@@ -2,18 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { LangoError } from '../../../core/errors.js';
 import { canonicalJson } from '../../../core/canonical-json.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
-import { VAULT_NAME, type MasterSource, type NewSealedEntry, type OpenedEntry } from '../../../core/vault.js';
-import type {
-  SealedEntry,
-  Vault,
-  VaultEntry,
-  VaultItem,
-  VaultKind,
-  VaultStore,
-} from '../../../core/vault.js';
+import { VAULT_NAME, type OpenedEntry, type Vault, type VaultEntry } from '../../../core/vault.js';
+import type { VaultItem, VaultKind } from '../../../core/vault.js';
 import { PrivateFile } from '../../../disk/private-file.js';
 import { createMaster, nextMaster, unlock, type KeySources, type MasterKey } from './master-key.js';
 import { KEY_BYTES, seal, unseal } from '../../../core/sealing.js';
+import type { MasterSource, NewSealedEntry, SealedEntry, VaultStore } from './vault-store.js';
 
 const MAX_VALUE_BYTES = 64 * 1024;
 const MAX_ENTRIES = 1_000;

@@ -1,9 +1,30 @@
 import { LangoError } from '../../../core/errors.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
-import type { MasterRecord, NewSealedEntry, ScopedKey, SealedEntry } from '../../../core/vault.js';
-import type { VaultKind, VaultStore } from '../../../core/vault.js';
+import type { VaultItem, VaultKind } from '../../../core/vault.js';
 import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
 import { all, column, first, run, type Query, type SqlDatabase } from '../../../core/sql.js';
+
+/** The source of the master key, and the key's fingerprint. */
+export interface MasterRecord {
+  /** The fingerprint: 32 hex digits that reveal nothing about the key. */
+  readonly id: string;
+  readonly source: MasterSource;
+}
+
+export type MasterSource =
+  | { readonly kind: 'file' }
+  /** scrypt (RFC 7914) over the passphrase; `salt` in base64url, `cost` is N. */
+  | { readonly kind: 'passphrase'; readonly salt: string; readonly cost: number };
+
+interface ScopedKey extends Scope {
+  readonly wrapped: Uint8Array;
+}
+
+export interface SealedEntry extends VaultItem {
+  readonly sealed: Uint8Array;
+}
+
+export type NewSealedEntry = Omit<SealedEntry, 'createdAt' | 'updatedAt'>;
 
 const FORMAT = { json: ['metadata', 'source'] };
 
@@ -33,35 +54,69 @@ const SQL = {
 /** One lock for all writes to the vault, because a rotation changes the keys of all owners. */
 const LOCK = 'vault';
 
-/** Stores the vault's keys and entries, all of them encrypted. */
-export function sqlVaultStore(database: SqlDatabase): VaultStore {
-  return {
-    master: () => database.read(readMaster),
-    createMaster: (record) => database.write(LOCK, () => createMaster(record)),
-    dataKey: async ({ tenant, owner }) =>
-      (await database.read(() => column<Buffer>(SQL.dataKey, tenant, owner)))[0],
-    dataKeys: () => database.read(() => all<ScopedKey>(SQL.dataKeys)),
-    async addDataKey(key) {
-      assertKeys({ tenant: key.tenant, owner: key.owner });
-      return database.write(LOCK, () => addDataKey(key));
-    },
-    rotate: (from, to, keys) => database.write(LOCK, () => rotate(from, to, keys)),
-    async entry(scope, kind, name) {
-      const row = await database.read(() => first<Row>(SQL.entry, ...keyOf(scope, kind, name)));
-      return row && toRecord(row, FORMAT);
-    },
-    async entries({ tenant, owner }, kind) {
-      const rows = await database.read(() => all<Row>(SQL.entries, tenant, owner, kind));
-      return rows.map((row) => toRecord(row, FORMAT));
-    },
-    scopes: (kind) => database.read(() => all<Scope>(SQL.scopes, kind)),
-    async putEntry(scope, entry, max) {
-      assertKeys({ tenant: scope.tenant, owner: scope.owner, name: entry.name });
-      return database.write(LOCK, (now) => putEntry(scope, entry, { max, now }));
-    },
-    deleteEntry: async (scope, kind, name) =>
-      (await database.write(LOCK, () => run(SQL.remove, ...keyOf(scope, kind, name)))) > 0,
-  };
+/** The encrypted data of the vault. None of it is readable without the master key. */
+export class VaultStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  master(): Promise<MasterRecord | undefined> {
+    return this.#database.read(readMaster);
+  }
+
+  /** Rejects with `conflict` when there is a master record. */
+  createMaster(record: MasterRecord): Promise<void> {
+    return this.#database.write(LOCK, () => createMaster(record));
+  }
+
+  async dataKey({ tenant, owner }: Scope): Promise<Uint8Array | undefined> {
+    return (await this.#database.read(() => column<Buffer>(SQL.dataKey, tenant, owner)))[0];
+  }
+
+  dataKeys(): Promise<readonly ScopedKey[]> {
+    return this.#database.read(() => all<ScopedKey>(SQL.dataKeys));
+  }
+
+  /** Stores the first data key of a scope, and resolves with the stored key. */
+  async addDataKey(key: ScopedKey): Promise<Uint8Array> {
+    assertKeys({ tenant: key.tenant, owner: key.owner });
+    return this.#database.write(LOCK, () => addDataKey(key));
+  }
+
+  /** Replaces the master and all data keys in one transaction; `conflict` when `from` is not the current one or a scope lacks. */
+  rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void> {
+    return this.#database.write(LOCK, () => rotate(from, to, keys));
+  }
+
+  async entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined> {
+    const row = await this.#database.read(() => first<Row>(SQL.entry, ...keyOf(scope, kind, name)));
+    return row && toRecord(row, FORMAT);
+  }
+
+  /** Lists entries by name. */
+  async entries({ tenant, owner }: Scope, kind: VaultKind): Promise<readonly SealedEntry[]> {
+    const rows = await this.#database.read(() => all<Row>(SQL.entries, tenant, owner, kind));
+    return rows.map((row) => toRecord(row, FORMAT));
+  }
+
+  scopes(kind: VaultKind): Promise<readonly Scope[]> {
+    return this.#database.read(() => all<Scope>(SQL.scopes, kind));
+  }
+
+  /**
+   * Writes the next version. Rejects with `conflict` when the newest version (0 for none) is not the one before it, and with
+   * `too-many` when the owner would have more than `max` entries of the kind.
+   */
+  async putEntry(scope: Scope, entry: NewSealedEntry, max: number): Promise<SealedEntry> {
+    assertKeys({ tenant: scope.tenant, owner: scope.owner, name: entry.name });
+    return this.#database.write(LOCK, (now) => putEntry(scope, entry, { max, now }));
+  }
+
+  async deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean> {
+    return (await this.#database.write(LOCK, () => run(SQL.remove, ...keyOf(scope, kind, name)))) > 0;
+  }
 }
 
 function* readMaster(): Query<MasterRecord | undefined> {
