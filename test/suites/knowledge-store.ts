@@ -32,8 +32,7 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>
         [1, 'Fridays'],
       ]);
       expect(await store.get(ALICE, KEY)).toEqual(second);
-      expect(await store.get(ALICE, KEY, 1)).toEqual(first);
-      expect(await store.get(ALICE, KEY, 3)).toBeUndefined();
+      expect(await store.versions(ALICE, KEY, 3)).toEqual([second, first]);
     });
 
     it('adds one version for a repeated call', async () => {

@@ -188,7 +188,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       const second = await library.list(ALICE, { limit: 2, only: ['documents'], after: first.next! });
       expect(second).toMatchObject({ documents: [{ name: 'c' }], next: undefined });
       expect(await library.collections(ALICE)).toMatchObject([
-        { name: 'documents', documents: 3, passages: 3, embedded: 0, embedding: undefined },
+        { name: 'documents', documents: 3, passages: 3, embedded: 0, model: '', dimension: 0 },
         { name: 'others', documents: 1 },
       ]);
       const only = await library.findText(ALICE, { text: 'a d', limit: 10, except: ['documents'] });
@@ -229,7 +229,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       ).rejects.toMatchObject({ code: 'conflict' });
       expect((await library.collections(ALICE))[0]).toMatchObject({
         embedded: 1,
-        embedding: { model: 'm', dimension: 3 },
+        ...{ model: 'm', dimension: 3 },
       });
       expect(await library.dropVectors(ALICE, {})).toBe(1);
       expect(await library.unembedded(ALICE, 'other', 10)).toHaveLength(2);
@@ -255,11 +255,11 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       expect(turns.areNeeded ? [0] : [0, made]).toContain(left);
       expect((await library.collections(ALICE))[0]).toMatchObject({
         embedded: left,
-        embedding: left > 0 ? { model: 'm', dimension: 3 } : undefined,
+        ...(left > 0 ? { model: 'm', dimension: 3 } : { model: '', dimension: 0 }),
       });
       expect(await near()).toHaveLength(left);
       expect(await library.dropVectors(ALICE, {})).toBe(left);
-      expect((await library.collections(ALICE))[0]).toMatchObject({ embedded: 0, embedding: undefined });
+      expect((await library.collections(ALICE))[0]).toMatchObject({ embedded: 0, model: '', dimension: 0 });
       expect(await library.unembedded(ALICE, 'other', 3_000)).toHaveLength(2_600);
       const [first] = await library.unembedded(ALICE, 'other', 1);
       await library.addVectors(ALICE, 'other', new Map([[first!.id, unit(1, 0)]]));

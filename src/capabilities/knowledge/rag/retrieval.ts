@@ -3,7 +3,8 @@ import type { Logger } from '../../../core/logger.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
 import type { Scope } from '../../../core/task.js';
 import type { LibraryStore } from '../stores/library-store.js';
-import type { CollectionFilter, CollectionRecord, Hit } from '../stores/library.js';
+import type { CollectionFilter, Hit } from '../stores/library.js';
+import type { CollectionRow } from '../sql/library-rows.js';
 import type { PassageEmbedder } from './passage-embedder.js';
 
 interface RetrievalOptions {
@@ -76,9 +77,10 @@ async function searchVectors(
 ): Promise<SearchResult> {
   const { provider } = embedder;
   const collections = await library.collections(scope, filter);
-  const stale = collections.filter(({ embedding }) => embedding && embedding.model !== provider.id);
+  const withVectors = collections.filter(({ embedded }) => embedded > 0);
+  const stale = withVectors.filter(({ model }) => model !== provider.id);
   const note = stale.length === 0 ? undefined : staleVectorsNote(stale, provider);
-  const current = collections.filter(({ embedding }) => embedding?.model === provider.id);
+  const current = withVectors.filter(({ model }) => model === provider.id);
   if (collections.some(({ embedded, passages }) => embedded < passages)) embedder.catchUp(scope);
   if (current.length === 0) return { hits: [], note };
   try {
@@ -94,9 +96,9 @@ async function searchVectors(
   }
 }
 
-function staleVectorsNote(stale: readonly CollectionRecord[], { id }: EmbeddingProvider): string {
+function staleVectorsNote(stale: readonly CollectionRow[], { id }: EmbeddingProvider): string {
   const names = stale.map(({ name }) => name).join(', ');
-  const models = [...new Set(stale.flatMap(({ embedding }) => embedding?.model ?? []))].join(', ');
+  const models = [...new Set(stale.map(({ model }) => model))].join(', ');
   return `Searched by words only in ${names}: the vectors there were computed by ${models}, but ${id} is configured now. To compute them again: lango ingest --reembed`;
 }
 

@@ -66,7 +66,6 @@ const ADD = insertInto('entries', [
   ...['provenance', 'callKey', 'savedAt'],
 ]);
 const VERSIONS = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND name_key = ? ORDER BY version DESC LIMIT ?`;
-const VERSION = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND name_key = ? AND version = ?`;
 const LIST = `SELECT ${ENTRY} FROM entries e WHERE ${OWNED} AND name_key > ? AND version = (
     SELECT max(version) FROM entries
     WHERE tenant = e.tenant AND owner = e.owner AND kind = e.kind AND name_key = e.name_key
@@ -99,14 +98,13 @@ export class KnowledgeStore {
     const { saved, placed } = await this.#database.write(lockOf(scope), (now) =>
       this.#save(scope, entry, now),
     );
-    if (placed) this.#library.forgetVectors(placed.row.id, placed.passages);
+    this.#library.forgetVectors(placed);
     return saved;
   }
 
-  /** Returns the newest version, or the given one. */
-  async get(scope: Scope, id: EntryId, version?: number): Promise<KnowledgeEntry | undefined> {
-    if (version === undefined) return (await this.versions(scope, id, 1))[0];
-    return (await this.#database.read(() => readEntries(VERSION, ...keyOf(scope, id), version)))[0];
+  /** Returns the newest version. */
+  async get(scope: Scope, id: EntryId): Promise<KnowledgeEntry | undefined> {
+    return (await this.versions(scope, id, 1))[0];
   }
 
   /** Lists the versions of an entry, the newest first. */
@@ -128,7 +126,7 @@ export class KnowledgeStore {
   /** Removes all versions of an entry and its passages. Resolves with the number of versions. */
   async forget(scope: Scope, id: EntryId): Promise<number> {
     const { count, gone } = await this.#database.write(lockOf(scope), () => this.#forget(scope, id));
-    if (gone) this.#library.forgetVectors(gone.row.id, gone.passages);
+    this.#library.forgetVectors(gone);
     return count;
   }
 
@@ -140,7 +138,7 @@ export class KnowledgeStore {
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
     for (let versions = 0; ;) {
       const forgotten = await this.#database.write(lockOf(scope), () => this.#forgetSome(scope, contextId));
-      for (const { gone } of forgotten) if (gone) this.#library.forgetVectors(gone.row.id, gone.passages);
+      for (const { gone } of forgotten) this.#library.forgetVectors(gone);
       versions += forgotten.reduce((sum, { count }) => sum + count, 0);
       if (forgotten.length < FORGOTTEN_AT_ONCE) return versions;
     }

@@ -23,7 +23,6 @@ import { assertDimension, toBlob, VectorSearch } from '../sql/vector-search.js';
 import type { GraphStore } from './graph.js';
 import type {
   CollectionFilter,
-  CollectionRecord,
   DocumentPage,
   DocumentQuery,
   Hit,
@@ -77,7 +76,7 @@ export class LibraryStore {
     assertKeys({ origin: document.origin, name: document.name });
     await this.#thin(scope, document.collection, document);
     const put = await this.#database.write(lockOf(scope), (now) => this.#put(scope, document, now));
-    this.#vectors.removed(put.row.id, put.passages);
+    this.forgetVectors(put);
     const placed = { ...this.#targetOf(put.row), document, id: put.id };
     for (let { left } = put; left.length > 0;) {
       const passages = left;
@@ -92,7 +91,7 @@ export class LibraryStore {
     collection: string,
     document: { readonly origin: string; readonly hash?: string },
   ): Promise<void> {
-    const [row] = await this.#find(scope, { only: [collection] });
+    const [row] = await this.collections(scope, { only: [collection] });
     if (!row) return;
     for (let hasMore = true; hasMore;) {
       const gone = await this.#database.write(lockOf(scope), () =>
@@ -127,8 +126,8 @@ export class LibraryStore {
     return { row, passages, count: documents.length };
   }
 
-  forgetVectors(collectionId: number, passages: readonly number[]): void {
-    this.#vectors.removed(collectionId, passages);
+  forgetVectors(removed: Pick<RemovedDocuments, 'row' | 'passages'> | undefined): void {
+    if (removed) this.#vectors.removed(removed.row.id, removed.passages);
   }
 
   /**
@@ -144,7 +143,7 @@ export class LibraryStore {
       const gone = await this.#database.write(lockOf(scope), () =>
         this.removeInTransaction(scope, collection, some),
       );
-      if (gone) this.#vectors.removed(gone.row.id, gone.passages);
+      this.forgetVectors(gone);
       removed += gone?.count ?? 0;
     }
     return removed;
@@ -152,7 +151,7 @@ export class LibraryStore {
 
   async list(scope: Scope, { limit, after, ...collections }: DocumentQuery): Promise<DocumentPage> {
     const sql = list(this.#database.dialect);
-    const ids = JSON.stringify((await this.#find(scope, collections)).map(({ id }) => id));
+    const ids = JSON.stringify((await this.collections(scope, collections)).map(({ id }) => id));
     const rows = await this.#database.read(() => all<Row>(sql, ids, Number(after ?? 0), limit));
     const next = rows.length === limit ? (rows.at(-1)?.['id'] as number) : undefined;
     return {
@@ -161,17 +160,14 @@ export class LibraryStore {
     };
   }
 
-  async collections(scope: Scope, filter: CollectionFilter = {}): Promise<readonly CollectionRecord[]> {
-    return (await this.#find(scope, filter)).map(({ id: _, model, dimension, ...counts }) => ({
-      ...counts,
-      embedding: counts.embedded > 0 ? { model, dimension } : undefined,
-    }));
+  collections(scope: Scope, filter: CollectionFilter = {}): Promise<readonly CollectionRow[]> {
+    return this.#database.read(() => findCollections(scope, filter));
   }
 
   /** Finds passages by words, the best first. Words in nearly every passage do not count; without others, the newest come first. */
   async findText(scope: Scope, query: TextQuery): Promise<readonly Hit[]> {
     const index = { dialect: this.#database.dialect, counts: this.#counts };
-    const collections = await this.#find(scope, query);
+    const collections = await this.collections(scope, query);
     return this.#database.read(() => searchText(index, collections, query));
   }
 
@@ -180,16 +176,15 @@ export class LibraryStore {
     scope: Scope,
     { vector, model, limit, ...collections }: VectorQuery,
   ): Promise<readonly Hit[]> {
-    const selected = (await this.#find(scope, collections)).filter(
-      (collection) => collection.model === model,
-    );
-    const found = await this.#vectors.find(selected, vector, limit);
+    const all = await this.collections(scope, collections);
+    const ofModel = all.filter((collection) => collection.model === model);
+    const found = await this.#vectors.find(ofModel, vector, limit);
     return this.#database.read(() => readHits(this.#database.dialect, found));
   }
 
   /** Lists passages without a vector, in collections that have no vectors of a model other than `model`. */
   async unembedded(scope: Scope, model: string, limit: number): Promise<readonly Unembedded[]> {
-    const collections = (await this.#find(scope, {})).filter((collection) => isFor(collection, model));
+    const collections = (await this.collections(scope)).filter((collection) => isFor(collection, model));
     const ids = JSON.stringify(collections.map(({ id }) => id));
     const sql = unembedded(this.#database.dialect);
     const rows = await this.#database.read(() => all<Row>(sql, ids, limit));
@@ -210,7 +205,7 @@ export class LibraryStore {
   /** Removes all vectors and resolves with their number. Runs in steps like `remove`. */
   async dropVectors(scope: Scope, collections: CollectionFilter): Promise<number> {
     let dropped = 0;
-    for (const { id } of await this.#find(scope, collections)) {
+    for (const { id } of await this.collections(scope, collections)) {
       for (let isLast = false; !isLast;) {
         const passages = await this.#database.write(lockOf(scope), () =>
           dropSome(this.#database.dialect, id),
@@ -227,10 +222,6 @@ export class LibraryStore {
   *#put(scope: Scope, document: NewDocument, savedAt: number) {
     const row = yield* requireCollection(scope, document.collection);
     return yield* this.putInTransaction(scope, row, { ...document, savedAt, atOnce: PASSAGES_AT_ONCE });
-  }
-
-  #find(scope: Scope, collections: CollectionFilter): Promise<readonly CollectionRow[]> {
-    return this.#database.read(() => findCollections(scope, collections));
   }
 
   #targetOf(collection: CollectionRow) {
@@ -271,20 +262,18 @@ function* addVectors(
   scope: Scope,
   { model, vectors }: { readonly model: string; readonly vectors: ReadonlyMap<number, Float32Array> },
 ): Query<readonly PlacedVectors[]> {
-  const collections = new Map((yield* findCollections(scope, {})).map((row) => [row.id, row]));
   const ids = JSON.stringify([...vectors.keys()]);
   const found = yield* all<Record<'id' | 'collection', number>>(
     `${COLLECTION_OF} ${dialect.items('number')}`,
     ids,
   );
-  const groups = Map.groupBy(
-    found.filter(({ collection }) => collections.has(collection)),
-    ({ collection }) => collection,
-  );
-  const placed = [...groups].map(([id, members]) => ({
-    collection: collections.get(id)!,
-    vectors: new Map(members.map((passage) => [passage.id, vectors.get(passage.id)!])),
-  }));
+  const members = Map.groupBy(found, ({ collection }) => collection);
+  const placed = (yield* findCollections(scope, {})).flatMap((collection) => {
+    const passages = members.get(collection.id) ?? [];
+    return passages.length === 0
+      ? []
+      : [{ collection, vectors: new Map(passages.map(({ id }) => [id, vectors.get(id)!])) }];
+  });
   for (const { collection, vectors: members } of placed) assertFits(collection, model, members);
   for (const { collection, vectors: members } of placed) {
     for (const [id, vector] of members) yield* run(ADD_VECTOR, id, collection.id, toBlob(vector));

@@ -56,16 +56,6 @@ export interface Hit extends Passage {
   readonly score: number;
 }
 
-export interface CollectionRecord {
-  readonly name: string;
-  readonly documents: number;
-  readonly passages: number;
-  /** The number of passages that have a vector. */
-  readonly embedded: number;
-  /** Undefined without vectors. */
-  readonly embedding: { readonly model: string; readonly dimension: number } | undefined;
-}
-
 /** Selects collections: only these, or all except these. */
 export interface CollectionFilter {
   readonly only?: readonly string[];
