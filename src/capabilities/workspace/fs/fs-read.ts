@@ -43,8 +43,11 @@ export function readTool(workspace: Workspace, maxBytes: number): Tool {
   });
 }
 
-function describePage(shown: string, offset: number, page: LinePage): string {
-  const { bytes, lines, seen, hasMore, isCut } = page;
+function describePage(
+  shown: string,
+  offset: number,
+  { bytes, lines, seen, hasMore, isCut }: Awaited<ReturnType<typeof readLines>>,
+): string {
   if (lines === 0) {
     if (offset === 1) return `${shown} is empty.`;
     const problem = `offset: ${offset} is past the end; ${shown} has ${counted(seen, 'line')}.`;
@@ -67,97 +70,35 @@ interface LineRange {
   readonly signal: AbortSignal;
 }
 
-interface LinePage {
-  /** Whole lines with their line breaks. A single line longer than `maxBytes` is cut. */
-  readonly bytes: Buffer;
-  /** Number of lines in `bytes`, including a cut one. */
-  readonly lines: number;
-  /** Number of lines up to the end of the page; all lines of the file when `hasMore` is false. */
-  readonly seen: number;
-  readonly hasMore: boolean;
-  /** Whether the page is a single line that was cut at `maxBytes`. */
-  readonly isCut: boolean;
-}
-
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 10;
 
-/** Reads lines from the start of a file and keeps no more than one page in memory. */
-async function readLines(handle: FileHandle, range: LineRange): Promise<LinePage> {
-  const page = new PageBuilder(range);
-  for await (const chunk of readChunks(handle, range.signal)) {
-    for (let start = 0; start < chunk.length;) {
-      const feed = chunk.indexOf(LINE_FEED, start);
-      const end = feed === -1 ? chunk.length : feed + 1;
-      if (!page.add(chunk.subarray(start, end), feed !== -1)) return page.finish(true);
-      start = end;
-    }
-  }
-  return page.finish(false);
-}
-
-/** Yields the content in chunks. A chunk is valid until the next one is requested. */
-async function* readChunks(handle: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-  for (;;) {
+/**
+ * Reads whole lines with their line breaks; a single line longer than `maxBytes` is cut. `lines` counts those of the page, a
+ * cut one included, and `seen` those up to its end. Finds the page by its positions, and keeps no more than a page in memory.
+ */
+async function readLines(handle: FileHandle, { offset, limit, maxBytes, signal }: LineRange) {
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  let [at, start, end, lines, seen] = [0, 0, 0, 0, 0];
+  let hasMore = false;
+  const endLine = (position: number): void => {
+    seen += 1;
+    if (seen < offset) start = position;
+    else lines += 1;
+    end = position;
+  };
+  for (let size = CHUNK_BYTES; size > 0 && !hasMore; at += size) {
     signal.throwIfAborted();
-    const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES);
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
-  }
-}
-
-class PageBuilder {
-  /** The lines on the page that are complete. */
-  readonly #complete: Buffer[] = [];
-  /** The parts so far of the line that is being read. */
-  #current: Buffer[] = [];
-  #bytes = 0;
-  #lines = 0;
-  /** Complete lines, on the page or before it. */
-  #seen = 0;
-  #isCut = false;
-  #isOpen = false;
-  readonly #range: LineRange;
-
-  constructor(range: LineRange) {
-    this.#range = range;
-  }
-
-  /** Adds a part of a line. Returns false when the page is full. */
-  add(part: Buffer, endsLine: boolean): boolean {
-    if (this.#isCut || this.#lines === this.#range.limit) return false;
-    if (this.#seen + 1 >= this.#range.offset && !this.#keep(part)) return false;
-    this.#isOpen = !endsLine;
-    if (endsLine) this.#endLine();
-    return true;
-  }
-
-  finish(hasMore: boolean): LinePage {
-    if (this.#isOpen && (!hasMore || this.#isCut)) this.#endLine();
-    const bytes = Buffer.concat(this.#complete);
-    return { bytes, lines: this.#lines, seen: this.#seen, hasMore, isCut: this.#isCut };
-  }
-
-  #keep(part: Buffer): boolean {
-    const remaining = this.#range.maxBytes - this.#bytes;
-    if (part.length <= remaining) {
-      this.#current.push(Buffer.from(part));
-      this.#bytes += part.length;
-      return true;
+    size = (await handle.read(chunk, 0, CHUNK_BYTES, at)).bytesRead;
+    for (let from = 0; from < size && !hasMore;) {
+      const feed = chunk.subarray(0, size).indexOf(LINE_FEED, from);
+      from = feed === -1 ? size : feed + 1;
+      hasMore = lines === limit || (seen + 1 >= offset && at + from - start > maxBytes);
+      if (feed !== -1 && !hasMore) endLine(at + from);
     }
-    if (this.#lines > 0) return false;
-    this.#current.push(Buffer.from(part.subarray(0, remaining)));
-    this.#isCut = true;
-    this.#isOpen = true;
-    return false;
   }
-
-  #endLine(): void {
-    this.#seen += 1;
-    if (this.#seen >= this.#range.offset) this.#lines += 1;
-    this.#complete.push(...this.#current);
-    this.#current = [];
-    this.#isOpen = false;
-  }
+  const isCut = hasMore && lines === 0;
+  if (isCut || (!hasMore && at > end)) endLine(isCut ? start + maxBytes : at);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(end - start), 0, end - start, start);
+  return { bytes: buffer.subarray(0, bytesRead), lines, seen, hasMore, isCut };
 }
