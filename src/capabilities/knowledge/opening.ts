@@ -117,7 +117,7 @@ function familiesOf(
   const { maxCharacters } = saving;
   const { promptTokens } = facts;
   const memory = {
-    recall: (run: Run) => recallFacts(run, { retrieval, promptTokens }),
+    recall: (run: Run) => recallFacts(run, retrieval, promptTokens),
     runEnded: () => undefined,
   };
   return [

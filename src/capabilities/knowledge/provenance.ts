@@ -18,11 +18,8 @@ export async function saveEntry(
   context: ToolContext,
 ): Promise<KnowledgeEntry> {
   const { tenant, owner, taskId, contextId, key: callKey } = context;
-  const provenance = {
-    ...(source === undefined ? {} : { source }),
-    fromOutside: isFromOutside({ source, fromOutside }, context),
-    ...{ taskId, contextId },
-  };
+  const isOutside = isFromOutside({ source, fromOutside }, context);
+  const provenance = { source, fromOutside: isOutside, taskId, contextId };
   const saved = await store.save({ tenant, owner }, { ...entry, provenance, callKey });
   retrieval.catchUp({ tenant, owner });
   return saved;

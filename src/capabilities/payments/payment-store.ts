@@ -67,12 +67,6 @@ interface SignedForm {
   readonly hash?: string;
 }
 
-/** A wallet on a chain. */
-interface WalletOnChain {
-  readonly chainId: number;
-  readonly from: string;
-}
-
 export interface Spending {
   /** The amounts in the window of payments that have not failed, and of reservations that have not expired. */
   readonly spent: bigint;
@@ -191,7 +185,8 @@ export class PaymentStore {
     return this.#database.read(() => spending(scope, chainId, now));
   }
 
-  async openTransfers({ chainId, from }: WalletOnChain): Promise<OpenTransfers> {
+  /** The open transfers of a wallet on a chain. */
+  async openTransfers({ chainId, from }: Pick<NewPayment, 'chainId' | 'from'>): Promise<OpenTransfers> {
     const row = await this.#database.read(() =>
       first<{ readonly amount: string; readonly count: number; readonly next: number }>(
         SQL.transfers,

@@ -84,6 +84,6 @@ async function parseYaml(yaml: string): Promise<unknown> {
 function wrong(what: string, cause?: unknown): LangoError {
   return new LangoError('invalid-input', `${SKILL_FILE}: ${what}.`, {
     hint: 'Begin the file with "---", "name: my-skill", "description: What it is for", "---".',
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }

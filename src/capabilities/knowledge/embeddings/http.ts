@@ -53,13 +53,12 @@ const responseSchema = z.object({
 export function createHttpEmbeddings(options: HttpEmbeddingOptions): EmbeddingProvider {
   const { vendor, model, dimension, maxRetries, logger } = options;
   const { dimensionField, members } = VENDORS[vendor];
-  const isSized = dimension !== undefined;
   return {
-    id: `${vendor}/${model}${isSized ? `/${dimension}` : ''}`,
+    id: `${vendor}/${model}${dimension === undefined ? '' : `/${dimension}`}`,
     batch: TEXTS_PER_REQUEST,
     minSimilarity: options.minSimilarity ?? minSimilarityOf(model),
     async embed(input, { purpose, signal, onTokens }) {
-      const body = { model, input, ...members(purpose), ...(isSized ? { [dimensionField]: dimension } : {}) };
+      const body = { model, input, ...members(purpose), [dimensionField]: dimension };
       for (let failures = 1; ; failures += 1) {
         try {
           const { vectors, tokens } = await requestVectors(options, body, signal);
@@ -117,10 +116,9 @@ async function failureOf(response: Response, { apiKey, model }: HttpEmbeddingOpt
     });
   }
   if (status === 408 || status === 409 || status === 429 || status >= 500) {
-    const asked = retryAfterMs(response.headers);
     return new LangoError('unavailable', `${url.host} cannot embed right now (HTTP ${status}).${words}`, {
       retryable: true,
-      ...(asked === undefined ? {} : { retryAfterMs: asked }),
+      retryAfterMs: retryAfterMs(response.headers),
     });
   }
   const rejects = `${url.host} rejects the embedding request (HTTP ${status}).${words}`;

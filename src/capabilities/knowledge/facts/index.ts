@@ -117,32 +117,30 @@ export function factKey(fact: string): string {
   return oneLine(fact).replace(/[\s.!。！]+$/u, '') || oneLine(fact);
 }
 
-interface FactRecollectionOptions {
-  readonly retrieval: Retrieval;
-  /** Maximum (estimated) tokens of facts in one prompt. */
-  readonly promptTokens: number;
-}
-
 const QUERY_MAX_LENGTH = 1_000;
 const FACTS_MAX = 20;
 /** Maximum time that a run waits for the search. */
 const SEARCH_MS = 2_000;
 
 /**
- * Finds the facts that match the last message of a person, best first, as many as fit into `promptTokens`. A delegated
+ * Finds the facts that match the last message of a person, best first, as many as fit into `promptTokens` (estimated). A delegated
  * run gets none, because its request contains what it needs. Rejects when the search takes too long.
  */
-export async function recallFacts(run: Run, options: FactRecollectionOptions): Promise<Recollection> {
+export async function recallFacts(
+  run: Run,
+  retrieval: Retrieval,
+  promptTokens: number,
+): Promise<Recollection> {
   const query = textOf(run.inputs.at(-1)?.message.parts ?? [])
     .slice(0, QUERY_MAX_LENGTH)
     .trim();
   if (run.grant.chain.length > 0 || query === '') return NOTHING_RECALLED;
   using deadline = new Deadline(run.signal).expect(SEARCH_MS);
-  const search = options.retrieval.search(run.task, { query, limit: FACTS_MAX, ...FACTS }, deadline.signal);
+  const search = retrieval.search(run.task, { query, limit: FACTS_MAX, ...FACTS }, deadline.signal);
   // The search itself may ignore the signal.
   const { hits } = await abortable(search, deadline.signal);
   const lines: string[] = [];
-  let left = options.promptTokens;
+  let left = promptTokens;
   let fromOutside = false;
   for (const { text, facts, savedAt } of hits) {
     const day = new Date(savedAt).toISOString().slice(0, 10);

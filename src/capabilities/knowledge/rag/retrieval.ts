@@ -42,15 +42,43 @@ export class Retrieval {
 
   /** When the embedding provider fails, searches by words only and says so in `note`. */
   async search(scope: Scope, request: SearchRequest, signal: AbortSignal): Promise<SearchResult> {
-    const { library, embedder, logger } = this.#options;
-    const depth = Math.max(DEPTH_MIN, request.limit * DEPTH_FACTOR);
+    const { library, logger } = this.#options;
     const { query, limit, ...filter } = request;
-    const byWords = library.findText(scope, { ...filter, text: query, limit: depth });
-    if (!embedder) return { hits: (await byWords).slice(0, limit), note: undefined };
-    const byMeaning = searchVectors(scope, { ...request, limit: depth }, { embedder, library, signal });
-    const [words, meaning] = await Promise.all([byWords, byMeaning]);
-    if (meaning.note !== undefined) logger.warn('searched by words only', { reason: meaning.note });
-    return { hits: fuse([words, meaning.hits], limit), note: meaning.note };
+    const depth = Math.max(DEPTH_MIN, limit * DEPTH_FACTOR);
+    const [words, { hits, note }] = await Promise.all([
+      library.findText(scope, { ...filter, text: query, limit: depth }),
+      this.#searchVectors(scope, { ...request, limit: depth }, signal),
+    ]);
+    if (note !== undefined) logger.warn('searched by words only', { reason: note });
+    return { hits: fuse([words, hits], limit), note };
+  }
+
+  async #searchVectors(
+    scope: Scope,
+    { query, limit, ...filter }: SearchRequest,
+    signal: AbortSignal,
+  ): Promise<SearchResult> {
+    const { embedder, library } = this.#options;
+    if (!embedder) return { hits: [], note: undefined };
+    const { provider } = embedder;
+    const collections = await library.collections(scope, filter);
+    const withVectors = collections.filter(({ embedded }) => embedded > 0);
+    const stale = withVectors.filter(({ model }) => model !== provider.id);
+    const note = stale.length === 0 ? undefined : staleVectorsNote(stale, provider);
+    const current = withVectors.filter(({ model }) => model === provider.id);
+    if (collections.some(({ embedded, passages }) => embedded < passages)) embedder.catchUp(scope);
+    if (current.length === 0) return { hits: [], note };
+    try {
+      const vector = await embedder.embedQuery(scope, query, signal);
+      if (!vector) return { hits: [], note };
+      const only = current.map(({ name }) => name);
+      const hits = await library.findNear(scope, { vector, model: provider.id, limit, only });
+      const minScore = provider.minSimilarity ?? -1;
+      return { hits: hits.filter(({ score }) => score >= minScore), note };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { hits: [], note: `Searched by words only: ${errorText(error)}` };
+    }
   }
 
   /** Starts to make vectors and triples for new documents, in the background. */
@@ -61,38 +89,6 @@ export class Retrieval {
 
   async close(): Promise<void> {
     await this.#options.embedder?.close();
-  }
-}
-
-interface VectorSearch {
-  readonly embedder: PassageEmbedder;
-  readonly library: LibraryStore;
-  readonly signal: AbortSignal;
-}
-
-async function searchVectors(
-  scope: Scope,
-  { query, limit, ...filter }: SearchRequest,
-  { embedder, library, signal }: VectorSearch,
-): Promise<SearchResult> {
-  const { provider } = embedder;
-  const collections = await library.collections(scope, filter);
-  const withVectors = collections.filter(({ embedded }) => embedded > 0);
-  const stale = withVectors.filter(({ model }) => model !== provider.id);
-  const note = stale.length === 0 ? undefined : staleVectorsNote(stale, provider);
-  const current = withVectors.filter(({ model }) => model === provider.id);
-  if (collections.some(({ embedded, passages }) => embedded < passages)) embedder.catchUp(scope);
-  if (current.length === 0) return { hits: [], note };
-  try {
-    const vector = await embedder.embedQuery(scope, query, signal);
-    if (!vector) return { hits: [], note };
-    const only = current.map(({ name }) => name);
-    const hits = await library.findNear(scope, { vector, model: provider.id, limit, only });
-    const minScore = provider.minSimilarity ?? -1;
-    return { hits: hits.filter(({ score }) => score >= minScore), note };
-  } catch (error) {
-    signal.throwIfAborted();
-    return { hits: [], note: `Searched by words only: ${errorText(error)}` };
   }
 }
 

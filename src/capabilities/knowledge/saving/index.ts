@@ -75,15 +75,12 @@ function saveLearningTool({ maxCharacters, ...knowledge }: KnowledgeOptions): To
     schema,
     effect: 'keyed',
     danger: 'moderate',
-    async execute({ trigger, fix, diagnosis, category, fromOutside }, context) {
-      const text = diagnosis === undefined ? `Fix: ${fix}` : `Diagnosis: ${diagnosis}\nFix: ${fix}`;
-      const learning = {
-        ...({ kind: 'learning', key: trigger, category, content: fix, tags: [], fromOutside } as const),
-        ...(diagnosis === undefined ? {} : { diagnosis }),
-        passages: cutIntoPassages(text, MARKDOWN),
-      };
-      const { version, key } = await saveEntry(knowledge, learning, context);
-      return { content: `Saved the learning "${key}"${version === 1 ? '' : ` as version ${version}`}.` };
+    async execute({ trigger: key, fix: content, ...given }, context) {
+      const diagnosis = given.diagnosis === undefined ? '' : `Diagnosis: ${given.diagnosis}\n`;
+      const passages = cutIntoPassages(`${diagnosis}Fix: ${content}`, MARKDOWN);
+      const learning = { ...given, kind: 'learning', key, content, tags: [], passages } as const;
+      const { version, key: trigger } = await saveEntry(knowledge, learning, context);
+      return { content: `Saved the learning "${trigger}"${version === 1 ? '' : ` as version ${version}`}.` };
     },
   });
 }

@@ -218,7 +218,7 @@ function documentOf({ passages }: NewEntry, saved: KnowledgeEntry): NewDocument 
     hash: hashJson([version, category, content, diagnosis, tags]),
     modifiedAt: 0,
     bytes: Buffer.byteLength(content),
-    facts: { ...provenance, category, tags, version, ...(diagnosis === undefined ? {} : { diagnosis }) },
+    facts: { ...provenance, category, tags, version, diagnosis },
     passages,
   };
 }
