@@ -33,7 +33,8 @@ const LONGEST_MESSAGE = 20_000;
 export function configFiles(): readonly Case[] {
   const act = async ({ stage }: Scene, bytes: string | Buffer): Promise<Outcome> => {
     const file = path.join(stage.home, 'abuse.yaml');
-    await writeFile(file, bytes);
+    // Others must not be able to read a file with secrets.
+    await writeFile(file, bytes, { mode: 0o600 });
     const { outcome, isTyped, text = '' } = await stage.ask<Taken>({ kind: 'file', file });
     if (outcome === 'refused' && !isTyped) return { finding: `refused without a reason of ours: ${text}` };
     const fault = faultIn(text);
@@ -43,6 +44,7 @@ export function configFiles(): readonly Case[] {
     return outcome;
   };
   return [
+    { name: 'a right file', isRight: true, act: (scene) => act(scene, GOOD) },
     ...Object.entries({ ...FILES, ...WHOLE }).map(([name, bytes]): Case => ({
       name,
       act: (scene) => act(scene, bytes),

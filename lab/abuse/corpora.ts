@@ -58,6 +58,7 @@ export function cards(): readonly Case[] {
     ...['x'.repeat(3_000_000), `{"name":"${'n'.repeat(300_000)}"}`, '\u0000', '{"a":1e400}', '\ufeff{}'],
   ];
   return [
+    { name: 'a right card', isRight: true, act: (scene) => call(scene, cardAt(scene.stranger.url)) },
     ...bodies.map((body): Case => ({ name: body.slice(0, 60), act: (scene) => call(scene, body) })),
     ...cases(
       235,
@@ -84,24 +85,25 @@ export function settings(): readonly Case[] {
       grpc: { enabled: true },
     },
     auth: { mode: 'token', token: 'a-long-token-of-somebody-1234567890' },
-    agent: { multiAgent: true, roster: 'standard', houseRules: 'Be brief.', limits: { rounds: 5 } },
+    agent: { multiAgent: true, roster: 'standard', houseRules: 'Be brief.', limits: { turns: 5 } },
     a2a: { enabled: true, remoteAgents: [{ name: 'far', url: 'https://far.example', token: 'secret' }] },
     model: { provider: 'offline' },
     workspace: ['/tmp/somewhere'],
     tools: { exec: { enabled: true, envAllow: ['PATH'] }, browser: { enabled: false } },
     approval: { policy: ['exec'], by: 'approve' },
   };
-  return cases(
-    250,
-    (random) => mutated(base, random),
-    async ({ stage }, given) =>
-      judgeTaken(await stage.ask<Taken>({ kind: 'settings', settings: given as SettingsInput })),
-  );
+  const act = async ({ stage }: Scene, given: unknown): Promise<Outcome> =>
+    judgeTaken(await stage.ask<Taken>({ kind: 'settings', settings: given as SettingsInput }));
+  return [
+    { name: 'right settings', isRight: true, act: (scene) => act(scene, base) },
+    ...cases(250, (random) => mutated(base, random), act),
+  ];
 }
 
 /** Cases that do block the event loop: one with work, one with a wait. */
 export function holds(): readonly Case[] {
   return [true, false].map((isWork) => ({
+    isRight: true,
     name: isWork ? '150 ms of work' : '1,200 ms of waiting',
     act: ({ stage }) => stage.ask<'taken'>({ kind: 'hold', ms: isWork ? 150 : 1_200, isWork }),
   }));
@@ -132,13 +134,17 @@ export function toolArguments(): readonly Case[] {
     ['create_skill', { name: 'greet', description: 'Greets.', instructions: 'Say hi.' }],
     ['exec', { command: 'true', cwd: '.', env: { A: 'b' } }],
   ];
-  return calls.flatMap(([tool, args]) =>
-    cases(
+  const act = (scene: Scene, tool: string, args: unknown): Promise<Outcome> =>
+    send(scene, `call ${tool} with ${JSON.stringify(args)}`);
+  return calls.flatMap(([tool, args]) => [
+    // A task is rejected when no agent has the tool, and completed when the tool fails.
+    { name: `${tool} with right arguments`, isRight: true, act: (scene: Scene) => act(scene, tool, args) },
+    ...cases(
       14,
       (random) => ({ tool, args: mutated(args, random) }),
-      (scene, given) => send(scene, `call ${given.tool} with ${JSON.stringify(given.args)}`),
+      (scene, given) => act(scene, given.tool, given.args),
     ),
-  );
+  ]);
 }
 
 type Answering = (response: ServerResponse, id: unknown, contextId: string) => void;
@@ -167,7 +173,18 @@ export function peers(): readonly Case[] {
     await stage.ask<Taken>({ kind: 'reload', settings: { a2a: { enabled: true, remoteAgents } } });
     return send(scene, `ask ${name} to help`);
   };
+  // A response with another context id would be refused for that alone.
+  const giveTask = (response: ServerResponse, body: unknown, contextId: string): void =>
+    give(response, eventOf(body).replaceAll('"contextId":"c"', `"contextId":"${contextId}"`), EVENTS);
   return [
+    {
+      name: 'a right task',
+      isRight: true,
+      act: (scene) =>
+        act(scene, (response, id, contextId) =>
+          giveTask(response, { jsonrpc: '2.0', id, result: { task: TASK } }, contextId),
+        ),
+    },
     ...odd.map((body): Case => ({
       name: body.slice(0, 60),
       act: (scene) => act(scene, (response) => give(response, body, EVENTS)),
@@ -187,8 +204,7 @@ export function peers(): readonly Case[] {
       (scene, given) =>
         act(scene, (response, id, contextId) => {
           const body = typeof given === 'object' && given !== null ? { id, ...given } : given;
-          // A response with another context id would be refused for that alone.
-          give(response, eventOf(body).replaceAll('"contextId":"c"', `"contextId":"${contextId}"`), EVENTS);
+          giveTask(response, body, contextId);
         }),
     ),
   ];
@@ -241,6 +257,11 @@ export function documents(): readonly Case[] {
   );
   const pdf = `%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n3 0 obj<</Type/Page/Parent 2 0 R>>endobj\ntrailer<</Root 1 0 R>>`;
   return [
+    {
+      name: 'a right page',
+      isRight: true,
+      act: (scene) => act(scene, 'page.html', '<h1>Tea</h1><p>It is hot.</p>'),
+    },
     ...files.map(([name, bytes]): Case => ({ name, act: (scene) => act(scene, name, bytes) })),
     ...cases(
       40,
@@ -287,6 +308,7 @@ export function archives(): readonly Case[] {
     ],
   ];
   return [
+    { name: 'a right archive', isRight: true, act: (scene) => act(scene, 'good.tar.gz', good) },
     ...bad.map(([name, bytes]): Case => ({ name, act: (scene) => act(scene, name, bytes) })),
     ...cases(
       30,

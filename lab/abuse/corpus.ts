@@ -14,6 +14,8 @@ export type Outcome = 'taken' | 'refused' | { readonly finding: string };
 
 export interface Case {
   readonly name: string;
+  /** Whether the input is right, so that it proves that the cases of its kind reach their target: it must be taken. */
+  readonly isRight?: boolean;
   act(scene: Scene): Promise<Outcome>;
 }
 

@@ -57,6 +57,7 @@ export function mcpServers(): readonly Case[] {
     act: (scene) => reach(scene, askingByAnswer(requests, state)),
   }));
   return [
+    { name: 'a right server', isRight: true, act: (scene) => reach(scene, {}) },
     ...asking,
     ...odd,
     ...cases(
@@ -340,6 +341,19 @@ export function mcpRequests(): readonly Case[] {
     ),
   };
   return [
+    {
+      name: 'a right call',
+      isRight: true,
+      async act({ stage }) {
+        const response = await stage.fetch('/mcp', {
+          method: 'POST',
+          headers: PLAIN,
+          body: JSON.stringify(good),
+        });
+        const text = await response.text();
+        return /"(error|isError)":/.test(text) ? 'refused' : judge(new Response(text, response));
+      },
+    },
     ...Object.entries(bodies).map(([name, body]): Case => ({ name, act: (scene) => act(scene, body) })),
     ...Object.entries(HEADERS).map(([name, more]): Case => ({
       name,

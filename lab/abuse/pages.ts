@@ -33,9 +33,11 @@ export function scripts(): readonly Case[] {
 }
 
 function casesOf(bodies: Bodies): readonly Case[] {
-  return Object.entries(bodies).map(([name, body]) =>
-    caseOf(name, (_, response) => givePage(response, body)),
-  );
+  const all = Object.entries({ 'a right page': '<h1>Tea</h1><button>More</button>', ...bodies });
+  return all.map(([name, body], index) => ({
+    ...caseOf(name, (_, response) => givePage(response, body)),
+    isRight: index === 0,
+  }));
 }
 
 function givePage(response: ServerResponse, body: string): void {

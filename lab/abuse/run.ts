@@ -54,6 +54,8 @@ export async function run(
     row.findings.push(what);
     console.error(`${name}: FINDING ${what}`);
   };
+  if (!cases.some(({ isRight }) => isRight))
+    find('no case is right, so nothing shows that its target is reached');
   await using stranger = await Stranger.open();
   // Cards are read at the start.
   stranger.answer = goodCard(stranger);
@@ -66,6 +68,7 @@ export async function run(
   for (const [index, one] of cases.entries()) {
     const began = performance.now();
     const outcome = await withinTime(one, scene);
+    if (one.isRight && outcome === 'refused') find(`${one.name}: right input does not reach its target`);
     const ms = performance.now() - began;
     if (typeof outcome === 'string') row[outcome] += 1;
     else find(`${one.name}: ${outcome.finding}`);

@@ -15,6 +15,7 @@ export function signedCards(): readonly Case[] {
       offer(scene, make(cardAt(scene.stranger.url) as JsonObject, `http://127.0.0.1:${scene.inside.port}`)),
   });
   return [
+    { ...caseOf('a right card', (card) => ({ card: signed(card), mayBeUsed: true })), isRight: true },
     ...Object.entries(HEADERS).map(([name, head]) =>
       caseOf(name, (card, inside) => ({ card: signedAs(card, head(inside)) })),
     ),

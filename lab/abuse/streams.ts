@@ -79,6 +79,7 @@ function casesOf(wire: Wire): readonly Case[] {
     'a compressed answer of 200 MB': packed(Buffer.alloc(200_000_000, 'data: \n\n')),
   };
   return [
+    { name: 'a right answer', isRight: true, act: (scene) => act(scene, wire, written(wire.plain)) },
     ...Object.entries(fixed).map(([name, answer]): Case => ({
       name,
       act: (scene) => act(scene, wire, answer),

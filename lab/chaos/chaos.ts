@@ -17,6 +17,8 @@ export interface ChaosOptions {
   readonly faults: Readonly<Record<Fault, number>>;
   /** Seconds by which the clock of the second replica is ahead, and that of the third one behind. */
   readonly clockSeconds: number;
+  /** Puts a PgBouncer with session pooling before each replica's way to the database. */
+  readonly isPooled: boolean;
   /** Gets a line for each fault. */
   readonly onFault?: (text: string) => void;
 }
@@ -33,6 +35,12 @@ export const FAULTS = {
   term: 4,
   /** The database ends all connections and starts again. */
   restart: 2,
+  /** The database ends the connections of all replicas, many times in two seconds. */
+  terminate: 2,
+  /** The database ends all connections and starts again, several times in a row. */
+  flap: 1,
+  /** The database keeps all connections open and says nothing, for some seconds. */
+  hang: 1,
   /** Each statement takes longer, for some seconds. */
   slow: 1,
   /** The database has no connection left for some seconds. */
@@ -71,6 +79,8 @@ interface Spread {
 /** Milliseconds that a process is stopped or cut off: longer than its lease. */
 const AWAY_MS = 6_000;
 const PAUSE_MS = 400;
+/** Restarts in a row. */
+const FLAPS = 4;
 /** The least milliseconds that a statement takes at a slow database. */
 const SLOW_MS = 100;
 
@@ -85,7 +95,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosFigures> {
   try {
     while (replicas.length < options.replicas) {
       const clockSeconds = [0, options.clockSeconds, -options.clockSeconds][replicas.length] ?? 0;
-      replicas.push(await Replica.create({ database, marks, clockSeconds }));
+      replicas.push(await Replica.create({ database, marks, clockSeconds, isPooled: options.isPooled }));
     }
     const random = new Random(options.seed);
     const ports = replicas.map(({ port }) => port);
@@ -178,6 +188,16 @@ async function strike(
       return replica.way.cut(false);
     case 'restart':
       return database.restart();
+    case 'terminate':
+      return database.terminate();
+    case 'flap':
+      for (let times = 0; times < FLAPS; times += 1) await database.restart();
+      return;
+    case 'hang':
+      for (const { way } of replicas) way.cut(true);
+      await sleep(AWAY_MS);
+      for (const { way } of replicas) way.cut(false);
+      return;
     case 'slow':
       for (const { way } of replicas) way.slow(SLOW_MS);
       await sleep(AWAY_MS);

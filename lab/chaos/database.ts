@@ -14,6 +14,10 @@ const run = promisify(execFile);
 const SMALL = 'size=192m';
 const STANDBY_MS = 60_000;
 const LOOK_MS = 50;
+/** Ends the connections of the replicas. */
+const TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lango'";
+const TERMINATIONS = 40;
+const TERMINATION_MS = 50;
 
 interface Server {
   readonly port: number;
@@ -84,6 +88,14 @@ export class Database {
     await this.#server.postgres.start();
   }
 
+  /** Ends the connections of all replicas, some of them in the moment in which a query of theirs ends. */
+  async terminate(): Promise<void> {
+    for (let times = 0; times < TERMINATIONS; times += 1) {
+      await this.rows(TERMINATE);
+      await sleep(TERMINATION_MS);
+    }
+  }
+
   /** Takes all connections for some time, also those of the replicas. */
   async exhaust(ms: number): Promise<void> {
     const held: pg.Client[] = [];
@@ -95,8 +107,7 @@ export class Database {
         await client.connect();
         held.push(client);
       } catch {
-        const sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lango'";
-        await held[0]?.query(sql);
+        await held[0]?.query(TERMINATE);
         await sleep(LOOK_MS);
       }
     }

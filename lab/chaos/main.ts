@@ -17,11 +17,18 @@ const values = commandLine('chaos', about, {
     default: 3600,
     text: 'how many seconds the clock of the second replica is ahead, and that of the third behind',
   },
+  pooler: { default: false, text: 'puts a PgBouncer (of Debian) with session pooling before the database' },
   json: { default: false, text: 'prints the figures as JSON' },
 });
 
 const figures = await chaos({
-  ...{ seed: values.seed, replicas: values.replicas, clients: values.clients, clockSeconds: values.clock },
+  ...{
+    seed: values.seed,
+    replicas: values.replicas,
+    clients: values.clients,
+    clockSeconds: values.clock,
+    isPooled: values.pooler,
+  },
   faults: Object.fromEntries(names.map((fault) => [fault, values[fault]])) as Record<Fault, number>,
   onFault: (text) => process.stderr.write(`${text}\n`),
 });

@@ -10,6 +10,7 @@ import { Transform } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Database } from './database.js';
+import { Pooler } from './pooler.js';
 
 /** Finds a free port of the loopback address. */
 export async function freePort(): Promise<number> {
@@ -87,6 +88,8 @@ interface ReplicaOptions {
   readonly marks: string;
   /** Seconds that its clock is ahead. */
   readonly clockSeconds: number;
+  /** Puts a PgBouncer with session pooling between the replica and its way to the database. */
+  readonly isPooled: boolean;
 }
 
 /** One replica, which may be killed and started again on the same port. */
@@ -97,6 +100,7 @@ export class Replica {
   readonly #home: string;
   readonly #way: Way;
   readonly #clockSeconds: number;
+  #pooler: Pooler | undefined;
   #url = '';
   #child: ChildProcess | undefined;
   /** The name of the replica in leases. */
@@ -114,7 +118,9 @@ export class Replica {
   static async create(options: ReplicaOptions): Promise<Replica> {
     const home = await mkdtemp(path.join(tmpdir(), 'lango-chaos-replica-'));
     const replica = new Replica({ ...options, home, port: await freePort() });
-    replica.#url = options.database.url(await replica.#way.open());
+    const port = await replica.#way.open();
+    if (options.isPooled) replica.#pooler = await Pooler.start(port);
+    replica.#url = options.database.url(replica.#pooler?.port ?? port);
     await replica.start();
     return replica;
   }
@@ -160,6 +166,7 @@ export class Replica {
 
   async close(): Promise<void> {
     await this.end('SIGKILL');
+    await this.#pooler?.stop();
     this.#way.close();
     await rm(this.#home, { recursive: true, force: true });
   }

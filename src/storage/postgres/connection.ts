@@ -1,4 +1,4 @@
-import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
+import type { Client, ClientBase, ClientConfig, Pool, PoolClient } from 'pg';
 import { loadPackage } from '../../core/errors.js';
 import type { Outcome, Statement } from '../../core/sql.js';
 import { driverAddress, type DatabaseAddress } from './address.js';
@@ -32,9 +32,11 @@ const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802]);
 export async function createDriver(options: ConnectionOptions): Promise<Driver> {
   const { default: pg } = await loadPackage('pg', () => import('pg'));
   const { connections, statementSeconds, pooling } = options;
-  const limits = {
-    statement_timeout: statementSeconds * 1_000,
-    idle_in_transaction_session_timeout: statementSeconds * 1_000,
+  const limitMs = statementSeconds * 1_000;
+  // Poolers refuse them among the parameters of a start.
+  const limits = `SET statement_timeout = ${limitMs}; SET idle_in_transaction_session_timeout = ${limitMs}`;
+  const limit = async (client: ClientBase): Promise<void> => {
+    if (pooling === 'session') await client.query(limits);
   };
   const config: ClientConfig = {
     connectionString: await driverAddress(options),
@@ -42,9 +44,7 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_MS,
     // A limit of the client too: a server that cannot be reached any more ends no statement.
-    query_timeout: statementSeconds * 1_000 + CLIENT_GRACE_MS,
-    // A pooler refuses settings of the session.
-    ...(pooling === 'session' ? limits : {}),
+    query_timeout: limitMs + CLIENT_GRACE_MS,
     types: {
       getTypeParser: (type) => {
         if (NUMBERS.has(type)) return Number;
@@ -53,15 +53,24 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
     },
   };
   // A connection that the server ends fails the next statement on it. Its event without a listener would end this process.
-  const pool = new pg.Pool({ ...config, max: connections, idleTimeoutMillis: IDLE_MS });
+  const pool = new pg.Pool({
+    ...{ ...config, max: connections, idleTimeoutMillis: IDLE_MS },
+    verify: (client, done) => void limit(client).then(() => done(), done),
+  });
   pool.on('error', ignore).on('connect', (client) => client.on('error', ignore));
   return {
     pool,
     async connect() {
       const client = new pg.Client(config);
       client.on('error', ignore);
-      await client.connect();
-      return client;
+      try {
+        await client.connect();
+        await limit(client);
+        return client;
+      } catch (error) {
+        void client.end().catch(ignore);
+        throw error;
+      }
     },
   };
 }
