@@ -1,5 +1,5 @@
 import { newId } from '../core/ids.js';
-import { parseJson, parseObject, type JsonObject } from '../core/json.js';
+import { isJsonObject, parseJson, parseObject, type JsonObject } from '../core/json.js';
 import { typeOfBytes, type Part } from '../core/message.js';
 import {
   functionCalls,
@@ -34,15 +34,21 @@ export interface Receiver {
   readonly model?: string;
   /** Whether it refuses an answer without text and calls. */
   readonly needsText?: boolean;
+  /** Whether the results of calls are text alone: their images come after them, as in most APIs. */
+  readonly takesTextResults?: boolean;
+  /** Whether it takes no message of the user right after results. */
+  readonly needsBridge?: boolean;
 }
 
 /** Prepares a request. Leaves out blank texts and opaque blocks of others, and replaces half characters in its texts. */
 export function toVendorRequest(request: ModelRequest, receiver: Receiver): VendorRequest {
-  const turns = withPairedResults(mergeTurns(request.messages, receiver));
+  const { model = '', takesTextResults = false, needsBridge = false } = receiver;
+  const turns = withFitCalls(withPairedResults(mergeTurns(request.messages, receiver)), model);
+  const shown = takesTextResults ? turns.map(withImagesAfterResults) : turns;
   return wellFormed({
     system: request.system.filter(({ text }) => text.trim() !== ''),
     functions: request.functions,
-    turns: turns.length === 0 ? EMPTY : withFitCalls(turns, receiver.model ?? ''),
+    turns: turns.length === 0 ? EMPTY : needsBridge ? shown.flatMap(bridged) : shown,
   });
 }
 
@@ -97,11 +103,21 @@ function turnOf(message: ModelMessage, { origin, needsText }: Receiver): Turn {
     case 'results':
       return { role: 'user', results: message.results.map(withText), content: [] };
     case 'assistant': {
-      const content = message.content.filter((block) => isSendable(block, origin));
+      const sendable = message.content.filter((block) => isSendable(block, origin));
+      const content = sendable.slice(0, sendable.findLastIndex(mayBeLast) + 1);
       const isBare = needsText === true && content.every(({ type }) => type === 'opaque');
       return { role: 'assistant', content: isBare ? [] : content };
     }
   }
+}
+
+/** The types of blocks of thoughts. An answer that a limit cut may end with one, which vendors refuse at the end. */
+const THOUGHTS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking', 'reasoning']);
+
+function mayBeLast(block: AnswerBlock): boolean {
+  if (block.type !== 'opaque') return true;
+  const { type, part } = block.block;
+  return !THOUGHTS.has(isJsonObject(part) ? part.type : type);
 }
 
 function isSendable(block: AnswerBlock, origin: string): boolean {
@@ -205,21 +221,29 @@ function labeled({ text, filename }: Extract<Part, { kind: 'text' }>): string {
   return `The text of a file from the user, as data:\n<file name=${name}>\n${text.replace(/<\/file>/gi, '')}\n</file>`;
 }
 
-/** The content after the results of calls: their images, which few vendors take in a result, then the user's own. */
-export function afterResults({ results, content }: UserTurn): readonly Content[] {
-  const images = results.flatMap(({ id, name, images = [] }): readonly Content[] => {
+function withImagesAfterResults(turn: Turn): Turn {
+  if (turn.role === 'assistant') return turn;
+  const images = turn.results.flatMap(({ id, name, images = [] }): readonly Content[] => {
     const shown = toContent(images);
     if (shown.length === 0) return [];
     return [{ type: 'text', text: `From the result of ${name} (${id}):` }, ...shown];
   });
-  return [...images, ...content];
+  return { ...turn, content: [...images, ...turn.content] };
 }
+
+/** Has the assistant say a sentence between results and a message of the user. */
+function bridged(turn: Turn): readonly Turn[] {
+  if (turn.role === 'assistant' || turn.results.length === 0 || turn.content.length === 0) return [turn];
+  const bridge: Turn = { role: 'assistant', content: [{ type: 'text', text: 'I read on.' }] };
+  return [{ ...turn, content: [] }, bridge, { ...turn, results: [] }];
+}
+
+/** The text of a result for an API that has no mark for errors. */
+export const markedText = ({ content, isError }: FunctionResult): string =>
+  isError ? `Error: ${content}` : content;
 
 /** The last request of the user, the output before it, and the request before that: vendors cache up to their ends. */
 export const MARKED_TURNS = 3;
-
-/** The sentence of the assistant between results and a user message, for models that refuse the two in a row. */
-export const BRIDGE = 'I read on.';
 
 /** The blocks of an instruction as one text. */
 export const systemText = (system: ModelRequest['system']): string =>

@@ -6,6 +6,8 @@ export type ServerEvent = Readonly<{ name: string; data: string }>;
 /** Parsing a longer event would block the event loop, and no task can store an output of this size. */
 const MAX_EVENT_CHARACTERS = 1024 * 1024;
 
+const LINE_BREAK = /\r\n|\n|\r/;
+
 /**
  * Reads server-sent events (WHATWG HTML section 9.2) from bytes that may be cut anywhere. A last event
  * without its empty line counts; a last line without its line break does not, since its rest may be missing.
@@ -14,13 +16,23 @@ const MAX_EVENT_CHARACTERS = 1024 * 1024;
  * that is not JSON, and buffer lines of any length.
  */
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent, void> {
+  const decoder = new TextDecoder();
+  let begun = '';
+  let isHalfBreak = false;
   let name = '';
   let data: string[] = [];
   let size = 0;
-  const lines = new LineCutter();
   for await (const chunk of chunks) {
+    const text = decoder.decode(chunk, { stream: true });
+    if (text === '') continue;
+    // A line feed at the start completes the carriage return at the end of the chunk before.
+    begun += isHalfBreak && text.startsWith('\n') ? text.slice(1) : text;
+    isHalfBreak = text.endsWith('\r');
+    // A long line in small chunks is not searched again with each of them.
+    const lines = LINE_BREAK.test(text) ? begun.split(LINE_BREAK) : [begun];
+    begun = lines.pop()!;
     // The lines of a chunk cost no turns of their own: a chunk may hold thousands that are empty.
-    for (const line of lines.take(chunk)) {
+    for (const line of lines) {
       if (line === '') {
         if (data.length > 0) yield { name, data: data.join('\n') };
         name = '';
@@ -34,39 +46,10 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
         assertNotTooLong(size);
       }
     }
+    assertNotTooLong(begun.length);
   }
   if (data.length > 0) yield { name, data: data.join('\n') };
 }
-
-class LineCutter {
-  readonly #decoder = new TextDecoder();
-  /** The chunks of a line that has not ended. Only a new chunk is searched for the line break. */
-  #begun: string[] = [];
-  #size = 0;
-  #isHalfBreak = false;
-
-  /** Returns the lines that end in this chunk. Throws `bad-answer` when one is too long. */
-  take(chunk: Uint8Array): readonly string[] {
-    const text = this.#decoder.decode(chunk, { stream: true });
-    if (text === '') return [];
-    // A line feed at the start completes the carriage return at the end of the chunk before.
-    const lines = text.slice(this.#isHalfBreak && text.startsWith('\n') ? 1 : 0).split(LINE_BREAK);
-    this.#isHalfBreak = text.endsWith('\r');
-    const rest = lines.pop()!;
-    this.#size += (lines[0] ?? rest).length;
-    assertNotTooLong(this.#size);
-    if (lines.length === 0) {
-      this.#begun.push(rest);
-      return [];
-    }
-    lines[0] = this.#begun.join('') + lines[0]!;
-    this.#begun = [rest];
-    this.#size = rest.length;
-    return lines;
-  }
-}
-
-const LINE_BREAK = /\r\n|\n|\r/;
 
 /** Throws `bad-answer` when an event is longer than the limit. */
 export function assertNotTooLong(characters: number): void {

@@ -267,8 +267,13 @@ describe('the Anthropic provider', () => {
     expect(sentMessages(0)).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'a' }] },
       { role: 'assistant', content: [text] },
-      { role: 'user', content: [{ type: 'text', text: 'b' }] },
-      { role: 'user', content: [{ type: 'text', text: 'c' }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'b' },
+          { type: 'text', text: 'c' },
+        ],
+      },
     ]);
   });
 

@@ -31,8 +31,8 @@ export const PACKAGE_RULES: readonly Ablation[] = [
   {
     rule: 'AI SDK: a message of Mistral’s assistant stands between results and a message of the person.',
     file: 'src/models/ai-sdk/request.ts',
-    find: "adjusted.has('order') && results.length > 0 && said.length > 0",
-    replace: 'false',
+    find: "const needsBridge = context.adjusted.has('order');",
+    replace: 'const needsBridge = false;',
     red: ['ai-sdk-result-image-Mistral'],
   },
   {
@@ -45,8 +45,8 @@ export const PACKAGE_RULES: readonly Ablation[] = [
   {
     rule: 'AI SDK: images of results follow them.',
     file: 'src/models/ai-sdk/request.ts',
-    find: 'joined(afterResults(turn))',
-    replace: 'joined(turn.content)',
+    find: ', takesTextResults: true, needsBridge };',
+    replace: ', needsBridge };',
     red: ['ai-sdk-result-image-Google', 'ai-sdk-result-image-Amazon', 'ai-sdk-result-image-Groq'],
   },
   {

@@ -9,9 +9,8 @@ import type {
 import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
 import {
-  afterResults,
   argumentsToSend,
-  BRIDGE,
+  markedText,
   MARKED_TURNS,
   systemText,
   toVendorRequest,
@@ -38,12 +37,13 @@ export interface CallContext extends Pick<BodyContext, 'origin' | 'tuning' | 'ad
 /** The options of `doStream`, without its signal. Opaque blocks of the provider are sent back. */
 export function toCallOptions(request: ModelRequest, context: CallContext): LanguageModelV4CallOptions {
   const { model, tuning, providerOptions } = context;
-  const receiver = { origin: context.origin, model: model.modelId };
+  const needsBridge = context.adjusted.has('order');
+  const receiver = { origin: context.origin, model: model.modelId, takesTextResults: true, needsBridge };
   const { system, functions, turns } = toVendorRequest(request, receiver);
   const mark = CACHE_MARKS.find(([models]) => models.test(`${model.provider} ${model.modelId}`))?.[1];
   const messages = turns.map((turn, index) => {
     const isMarked = mark && turn.role === 'user' && index >= turns.length - MARKED_TURNS;
-    return marked(toMessages(turn, context), isMarked ? mark : undefined);
+    return marked(toMessages(turn, model), isMarked ? mark : undefined);
   });
   return {
     prompt: [...systemMessages(system, mark), ...messages.flat()],
@@ -105,20 +105,13 @@ function marked(
   return mark && last ? [...messages.slice(0, -1), { ...last, providerOptions: mark }] : messages;
 }
 
-function toMessages(turn: Turn, { model, adjusted }: CallContext): readonly LanguageModelV4Message[] {
-  if (turn.role === 'assistant') {
-    const parts = turn.content.flatMap(toAssistantParts);
-    // A truncated answer may end with reasoning, which some vendors refuse at the end.
-    const content = parts.slice(0, parts.findLastIndex(({ type }) => type !== 'reasoning') + 1);
-    return content.length === 0 ? [] : [{ role: 'assistant', content }];
-  }
+function toMessages(turn: Turn, model: CallContext['model']): readonly LanguageModelV4Message[] {
+  if (turn.role === 'assistant')
+    return [{ role: 'assistant', content: turn.content.flatMap(toAssistantParts) }];
   const { results } = turn;
-  const said = joined(afterResults(turn)).map((part) => toUserPart(part, model));
-  const isParted = adjusted.has('order') && results.length > 0 && said.length > 0;
-  const bridge: LanguageModelV4Message = { role: 'assistant', content: [{ type: 'text', text: BRIDGE }] };
+  const said = joined(turn.content).map((part) => toUserPart(part, model));
   return [
     ...(results.length > 0 ? [{ role: 'tool' as const, content: results.map(toResult) }] : []),
-    ...(isParted ? [bridge] : []),
     ...(said.length > 0 ? [{ role: 'user' as const, content: said }] : []),
   ];
 }
@@ -154,11 +147,11 @@ function joined(content: readonly Content[]): readonly Content[] {
   }, []);
 }
 
-function toResult({ id, name, content, isError }: FunctionResult): LanguageModelV4ToolResultPart {
+function toResult(result: FunctionResult): LanguageModelV4ToolResultPart {
+  const type = result.isError ? 'error-text' : 'text';
   // Some packages send the text alone.
-  const value = isError ? `Error: ${content}` : content;
-  const output = { type: isError ? ('error-text' as const) : ('text' as const), value };
-  return { type: 'tool-result', toolCallId: id, toolName: name, output };
+  const output = { type, value: markedText(result) } as const;
+  return { type: 'tool-result', toolCallId: result.id, toolName: result.name, output };
 }
 
 /** In the versions before 4 of the contract, the bytes of a file stand alone. */

@@ -45,9 +45,7 @@ export function toAnthropicRequest(
     ...(temperature !== undefined && { temperature }),
     ...(system.length > 0 ? { system } : {}),
     ...toolFields(prepared.functions, turns, { mark, adjusted }),
-    messages: turns
-      .map((turn, at) => toMessage(turn, at >= turns.length - MARKED_TURNS ? mark : {}))
-      .filter((message) => message.content.length > 0),
+    messages: turns.map((turn, at) => toMessage(turn, at >= turns.length - MARKED_TURNS ? mark : {})),
   };
 }
 
@@ -101,19 +99,13 @@ function tools(functions: VendorRequest['functions'], mark: Mark): Tool[] {
 }
 
 function toMessage(turn: Turn, mark: Mark): MessageParam {
-  if (turn.role === 'assistant') {
-    const blocks = turn.content.map(toBlock);
-    return { role: 'assistant', content: blocks.slice(0, blocks.findLastIndex(mayBeLast) + 1) };
-  }
+  if (turn.role === 'assistant') return { role: 'assistant', content: turn.content.map(toBlock) };
   const blocks = [...turn.results.map(toResultBlock), ...turn.content.map(toContentBlock)];
   return {
     role: 'user',
     content: blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...mark } : block)),
   };
 }
-
-/** The API refuses a message that ends with a thinking block, as a truncated output may. */
-const mayBeLast = ({ type }: ContentBlockParam) => type !== 'thinking' && type !== 'redacted_thinking';
 
 function toBlock(block: AnswerBlock): ContentBlockParam {
   switch (block.type) {

@@ -9,9 +9,8 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { shortHash } from '../call-ids.js';
 import { listIn, objectIn } from '../loose.js';
 import {
-  afterResults,
   argumentsToSend,
-  BRIDGE,
+  markedText,
   systemText,
   toVendorRequest,
   type Content,
@@ -27,7 +26,9 @@ export function toOpenaiRequest(
   { origin, endpoint, tuning: { effort, temperature }, adjusted }: BodyContext,
 ): ChatCompletionCreateParamsStreaming {
   const { model } = endpoint;
-  const { system, functions, turns } = toVendorRequest(request, { origin, model, needsText: true });
+  const needsBridge = adjusted.has('order');
+  const receiver = { origin, model, needsText: true, takesTextResults: true, needsBridge };
+  const { system, functions, turns } = toVendorRequest(request, receiver);
   const tools = functions.map(({ parameters, ...names }) => ({
     type: 'function' as const,
     function: { ...names, parameters: { ...parameters } },
@@ -50,7 +51,7 @@ export function toOpenaiRequest(
       // One message: many chat templates accept only a single one of the system, at the start.
       ...(system.length > 0 ? [{ role: 'system' as const, content: systemText(system) }] : []),
       ...turns.flatMap((turn) =>
-        turn.role === 'user' ? userMessages(turn, adjusted) : [assistantMessage(turn.content, adjusted)],
+        turn.role === 'user' ? userMessages(turn) : [assistantMessage(turn.content, adjusted)],
       ),
     ],
   };
@@ -81,22 +82,14 @@ function outputLimit(maxTokens: number, { endpoint, adjusted }: Pick<BodyContext
   return name ? { [name]: maxTokens } : {};
 }
 
-/** One message for each result, then one for the images in them, since a tool message holds text only. */
-function userMessages(
-  turn: UserTurn,
-  adjusted: BodyContext['adjusted'],
-): readonly ChatCompletionMessageParam[] {
-  const { results } = turn;
-  const tail = afterResults(turn);
-  const isParted = adjusted.has('order') && results.length > 0 && tail.length > 0;
+function userMessages({ results, content }: UserTurn): readonly ChatCompletionMessageParam[] {
   return [
-    ...results.map(({ id, content: text, isError }) => ({
+    ...results.map((result) => ({
       role: 'tool' as const,
-      tool_call_id: id,
-      content: isError ? `Error: ${text}` : text,
+      tool_call_id: result.id,
+      content: markedText(result),
     })),
-    ...(isParted ? [{ role: 'assistant' as const, content: BRIDGE }] : []),
-    ...(tail.length > 0 ? [{ role: 'user' as const, content: userContent(tail) }] : []),
+    ...(content.length > 0 ? [{ role: 'user' as const, content: userContent(content) }] : []),
   ];
 }
 

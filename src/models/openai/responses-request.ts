@@ -7,6 +7,7 @@ import type {
 import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
 import {
   argumentsToSend,
+  markedText,
   systemText,
   toContent,
   toVendorRequest,
@@ -42,9 +43,7 @@ export function toResponsesRequest(
     ...(!adjusted.has('include') && { include: ['reasoning.encrypted_content'] }),
     ...(system.length > 0 ? { instructions: systemText(system) } : {}),
     ...(tools.length > 0 ? { tools } : {}),
-    input: turns.flatMap((turn) =>
-      turn.role === 'user' ? userItems(turn) : turn.content.filter(isFollowed).flatMap(toItems),
-    ),
+    input: turns.flatMap((turn) => (turn.role === 'user' ? userItems(turn) : turn.content.flatMap(toItems))),
   };
 }
 
@@ -55,8 +54,9 @@ function userItems({ results, content }: UserTurn): readonly ResponseInputItem[]
   ];
 }
 
-function toOutput({ id, content, isError, images }: FunctionResult): ResponseInputItem {
-  const text = isError ? `Error: ${content}` : content;
+function toOutput(result: FunctionResult): ResponseInputItem {
+  const { id, images } = result;
+  const text = markedText(result);
   const output = images?.length ? toContent([{ kind: 'text', text }, ...images]).map(toInput) : text;
   return { type: 'function_call_output', call_id: id, output };
 }
@@ -67,11 +67,6 @@ function toInput(content: Content): Input {
   if (content.type === 'text') return { type: 'input_text', text: content.text };
   const url = `data:${content.mediaType};base64,${content.bytes}`;
   return { type: 'input_image', image_url: url, detail: 'auto' };
-}
-
-/** Whether an item follows a block of reasoning. A truncated output may have none, and the API refuses such reasoning. */
-function isFollowed(block: AnswerBlock, index: number, blocks: readonly AnswerBlock[]): boolean {
-  return block.type !== 'opaque' || blocks.slice(index).some(({ type }) => type !== 'opaque');
 }
 
 /** The type of the opaque block that holds the phase of the text after it. */
