@@ -1,33 +1,17 @@
 import type { AuthorizationServerMetadata as Metadata } from '@modelcontextprotocol/client';
-import type { ClientAuth } from 'openid-client';
 import { causesOf, isLangoError, LangoError } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
+import type { ServerSettings } from './settings.js';
 
 /** The way in which a person signs in at one server. */
-export interface LoginOptions {
+export interface LoginOptions extends NonNullable<ServerSettings['login']> {
   readonly name: string;
   readonly url: string;
-  /** The only issuer to sign in at. Default: the one that the server names. */
-  readonly issuer: string | undefined;
-  /** The token endpoint, in place of the one that the issuer names. */
-  readonly tokenUrl: string | undefined;
-  /** The page of the issuer where people sign in, in place of the one that the issuer names. */
-  readonly authorizationUrl: string | undefined;
-  /** The id of this client at the issuer. Default: it is registered there. */
-  readonly clientId: string | undefined;
-  readonly clientSecret: string | undefined;
-  /** Default: those that the server names. */
-  readonly scopes: readonly string[];
   /** Scopes to ask for in addition. */
   readonly furtherScopes: readonly string[];
   /** The egress client. */
   readonly fetch: typeof fetch;
-  /** Authenticates this client with its secret in a header. */
-  readonly basicAuth: (secret: string) => ClientAuth;
 }
-
-/** The way to the issuer of one server. */
-export type IssuerReach = Pick<LoginOptions, 'name' | 'url' | 'issuer' | 'tokenUrl' | 'fetch' | 'basicAuth'>;
 
 /** The issuer that was found, with the scope and the resource to ask for. */
 export interface Issuer {

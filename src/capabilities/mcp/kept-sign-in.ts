@@ -3,7 +3,7 @@ import { parseJson } from '../../core/json.js';
 import type { Scope } from '../../core/task.js';
 import { pause } from '../../core/time.js';
 import { SIGN_INS, type OpenedEntry, type Revocation, type SecretStore } from '../../core/vault.js';
-import type { IssuerReach, LoginOptions } from './issuer.js';
+import type { LoginOptions } from './issuer.js';
 import { notSignedIn, renew, revoke, signIn, type SignIn } from './login.js';
 
 /** The secrets of owners, with their values. */
@@ -73,11 +73,11 @@ export async function currentSignIn(parts: KeptSignIn): Promise<SignIn> {
 }
 
 /** Lets the issuer end the tokens of a sign-in. Never rejects. `value` is undefined when the vault could not open it. */
-export async function endSignIn(reach: IssuerReach, value: Uint8Array | undefined): Promise<Revocation> {
+export async function endSignIn(options: LoginOptions, value: Uint8Array | undefined): Promise<Revocation> {
   const kept = signInIn(value);
   if (!kept) return { isRevoked: false, why: 'The kept tokens cannot be read.' };
   try {
-    await revoke(reach, kept);
+    await revoke(options, kept);
     return { isRevoked: true };
   } catch (error) {
     return { isRevoked: false, why: errorText(error) };

@@ -2,8 +2,9 @@ import type { Configuration, ServerMetadata, TokenEndpointResponse as Tokens } f
 import { z } from 'zod';
 import { causesOf, isLangoError, LangoError, loadPackage } from '../../core/errors.js';
 import { abortable } from '../../core/time.js';
+import { basicAuth } from '../../http/oauth-client.js';
 import { endpointIn, findIssuer, mcpLibrary, unusable } from './issuer.js';
-import type { Issuer, IssuerReach, LoginOptions } from './issuer.js';
+import type { Issuer, LoginOptions } from './issuer.js';
 
 /** The kept tokens of a person, with what is needed to renew them. All of it is a secret. */
 export const signIn = z.object({
@@ -129,7 +130,7 @@ export async function renew(options: LoginOptions, before: SignIn): Promise<Sign
 }
 
 /** Asks the issuer to end the tokens (RFC 7009). Rejects with the reason when one of them has not ended. */
-export async function revoke(options: IssuerReach, kept: SignIn): Promise<void> {
+export async function revoke(options: LoginOptions, kept: SignIn): Promise<void> {
   const { issuer, endpoint, revocation, refreshToken, accessToken, expiresAt } = kept;
   if (revocation === undefined) throw notEnded('Its issuer offers no way to end them.');
   const metadata = { issuer, token_endpoint: endpoint, revocation_endpoint: revocation };
@@ -198,7 +199,7 @@ async function register(issuer: Issuer, options: LoginOptions, redirectUrl: stri
 async function configure(
   metadata: ServerMetadata,
   { clientId, clientSecret = '', authMethod }: Client,
-  { fetch: send, url, issuer, tokenUrl, basicAuth }: IssuerReach,
+  { fetch: send, url, issuer, tokenUrl }: LoginOptions,
 ): Promise<Configuration> {
   const library = await oauthLibrary();
   const auth = {

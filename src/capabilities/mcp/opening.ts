@@ -12,18 +12,17 @@ import { LONGEST_TIMER_MS } from '../../core/time.js';
 import { SIGN_INS, VAULT, type Revocation } from '../../core/vault.js';
 import { makeFolder } from '../../disk/private-file.js';
 import { isInstalled } from '../../disk/programs.js';
-import { basicAuth, createTokenRequest } from '../../http/oauth-client.js';
-import { assertScope, type IssuerReach, type LoginOptions } from './issuer.js';
+import { createTokenRequest } from '../../http/oauth-client.js';
+import { assertScope, type LoginOptions } from './issuer.js';
 import { currentSignIn, endSignIn, ISSUER_TIMEOUT_MS, signInName, type OwnSecrets } from './kept-sign-in.js';
 import { notSignedIn, signInByBrowser, signInByDevice } from './login.js';
 import { MISSING, PACKAGE } from './package.js';
 import type { McpReach, McpServerOptions } from './options.js';
 import { McpServer } from './server.js';
-import type { MCP_SETTINGS } from './settings.js';
+import type { MCP_SETTINGS, ServerSettings } from './settings.js';
 
 type Context = SettingsContext<typeof MCP_SETTINGS>;
-type Server = Context['settings']['mcp.servers'][string];
-type NamedServer = readonly [name: string, settings: Server];
+type NamedServer = readonly [name: string, settings: ServerSettings];
 /** The MCP servers of a node. */
 type Mcp = ReturnType<typeof createServers>;
 
@@ -188,27 +187,18 @@ export async function signOut(
   const entry = context.settings['mcp.servers'][name];
   if (!entry?.login)
     return { isRevoked: false, why: `This node has no entry mcp.servers.${name} with login.` };
-  return endSignIn(issuerReachOf([name, entry], context), value);
+  return endSignIn(loginOptionsOf([name, entry], context), value);
 }
 
-function loginOptionsOf(entry: NamedServer, context: Context): LoginOptions {
-  const [, { login }] = entry;
-  return {
-    ...issuerReachOf(entry, context),
-    authorizationUrl: login?.authorizationUrl,
-    clientId: login?.clientId,
-    clientSecret: login?.clientSecret,
-    scopes: login?.scopes ?? [],
-    furtherScopes: [],
-  };
-}
-
-function issuerReachOf([name, { url = '', login }]: NamedServer, { createFetch }: Context): IssuerReach {
-  const chosen = [url, login?.issuer, login?.tokenUrl].flatMap((address) =>
+function loginOptionsOf(
+  [name, { url = '', login = { scopes: [] } }]: NamedServer,
+  { createFetch }: Context,
+): LoginOptions {
+  const chosen = [url, login.issuer, login.tokenUrl].flatMap((address) =>
     address === undefined ? [] : [new URL(address).host],
   );
   return {
-    ...{ name, url, issuer: login?.issuer, tokenUrl: login?.tokenUrl, basicAuth },
+    ...{ ...login, name, url, furtherScopes: [] },
     // An issuer that only the server names may not have a private address.
     fetch: createFetch({
       allowPrivate: chosen,
@@ -272,7 +262,7 @@ const TOKEN_BYTES = 64 * 1024;
 const TOKEN_MS = 10_000;
 
 /** Asks an issuer for tokens of this server by client credentials. */
-function tokenLoader(oauth2: NonNullable<Server['oauth2']>, createFetch: Context['createFetch']) {
+function tokenLoader(oauth2: NonNullable<ServerSettings['oauth2']>, createFetch: Context['createFetch']) {
   const { audience, resource, privateKeyFile, clientSecret, ...client } = oauth2;
   const address = oauth2.tokenUrl ?? oauth2.issuer ?? '';
   const request = createTokenRequest({

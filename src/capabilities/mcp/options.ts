@@ -1,12 +1,12 @@
-import type { SettingsContext } from '../../core/capability.js';
 import type { Logger } from '../../core/logger.js';
 import type { RunningProgram } from '../../core/program.js';
-import type { MCP_SETTINGS } from './settings.js';
-
-type Settings = SettingsContext<typeof MCP_SETTINGS>['settings']['mcp.servers'][string];
+import type { ServerSettings } from './settings.js';
 
 /** One MCP server, as the configuration describes it. */
-export interface McpServerOptions extends Pick<Settings, 'include' | 'exclude' | 'approval' | 'effect'> {
+export interface McpServerOptions extends Pick<
+  ServerSettings,
+  'include' | 'exclude' | 'approval' | 'effect'
+> {
   /** Lower-case letters and digits: a part of the names of its tools. */
   readonly name: string;
   readonly reach: McpReach;

@@ -89,6 +89,9 @@ const server = z
     'must have login only with url, and without token and oauth2',
   );
 
+/** One entry of `mcp.servers`. */
+export type ServerSettings = z.output<typeof server>;
+
 const servers = z
   .record(serverName, server)
   .default({})

@@ -2,7 +2,6 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { signedInFetch } from '../../../src/capabilities/mcp/opening.js';
 import { offer, ServiceRegistry } from '../../../src/core/service.js';
 import { VAULT } from '../../../src/core/vault.js';
-import { basicAuth } from '../../../src/http/oauth-client.js';
 import { openLoginServer, type LoginServer } from '../../support/login-server.js';
 import { openTestVault } from '../../support/open-vault.js';
 import { RecordingServer } from '../../support/token-server.js';
@@ -56,7 +55,7 @@ describe('a sign-in that several processes use', () => {
         authorizationUrl: undefined,
         clientId: undefined,
       },
-      ...{ clientSecret: undefined, scopes: [], furtherScopes: [], fetch, basicAuth },
+      ...{ clientSecret: undefined, scopes: [], furtherScopes: [], fetch },
     };
     const services = new ServiceRegistry();
     services.add(offer(VAULT, async () => ({ vault, secrets })));

@@ -2,7 +2,6 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { basicAuth } from '../../../src/http/oauth-client.js';
 import { connect, textPart } from '../../../src/index.js';
 import { langoHere } from '../../cli/lango-here.js';
 import { lango, makeHome, type Home, type Result } from '../../cli/lango-process.js';
@@ -444,7 +443,7 @@ describe('a hostile issuer', () => {
         authorizationUrl: undefined,
         clientId: undefined,
       },
-      ...{ clientSecret: undefined, scopes: [], furtherScopes: [], fetch, basicAuth },
+      ...{ clientSecret: undefined, scopes: [], furtherScopes: [], fetch },
     };
     const callback = {
       url: 'http://127.0.0.1:9/callback',
