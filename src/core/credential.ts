@@ -1,3 +1,6 @@
+import type { CreateFetch } from './http.js';
+import type { OAuth2Client } from './oauth2-fields.js';
+
 /** The values of a credential, as a request carries them to its server. */
 export interface Presented {
   /** Header names are in lower case. They are the metadata of a gRPC call too. */
@@ -132,22 +135,11 @@ export interface PeerSecrets {
 }
 
 /** A client at an issuer of access tokens (OAuth 2.0). */
-export interface OAuthClientOptions {
-  /** The issuer, whose metadata names the token endpoint. */
-  readonly issuer?: string | undefined;
-  /** The token endpoint, in place of the one that the issuer names. */
-  readonly tokenUrl?: string | undefined;
-  readonly clientId: string;
+export interface OAuthClientOptions extends Omit<OAuth2Client, 'clientSecret'> {
   readonly clientSecret?: (() => Promise<string>) | undefined;
-  readonly secretIn: 'header' | 'body';
-  /** A private key, PEM or JWK: the client signs an assertion in place of a secret (RFC 7523). */
-  readonly keyFile?: string | undefined;
-  /** The id of the key at the issuer. Default: that of the JWK. */
-  readonly keyId?: string | undefined;
-  readonly scopes: readonly string[];
-  /** Further parameters of the request: `audience` and `resource`. */
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly fetch: typeof fetch;
+  readonly createFetch: CreateFetch;
+  /** The time limit of a request. */
+  readonly timeoutMs: number;
 }
 
 export type AccessToken = Readonly<{ token: string; seconds: number }>;

@@ -33,8 +33,10 @@ export const oauth2 = z
     'must have one of clientSecret and privateKeyFile',
   );
 
+export type OAuth2Client = z.output<typeof oauth2>;
+
 /** Finds the addresses of a client that are not https: its secret is sent there. */
-export function unsafeIssuer(client: z.output<typeof oauth2>, at: Path): readonly Finding[] {
+export function unsafeIssuer(client: OAuth2Client, at: Path): readonly Finding[] {
   return (['issuer', 'tokenUrl'] as const).flatMap((key) => {
     const address = client[key];
     if (address === undefined || isPrivateTransport(address)) return [];

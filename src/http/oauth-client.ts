@@ -3,12 +3,15 @@ import { readFile } from 'node:fs/promises';
 import type { ClientAuth, Configuration } from 'openid-client';
 import type { AccessToken, OAuthClientOptions } from '../core/credential.js';
 import { LangoError, codeOf, errorText, isLangoError, loadPackage } from '../core/errors.js';
+import { defined } from '../core/json.js';
 
 /** The lifetime of a token whose issuer names none. */
 const DEFAULT_LIFETIME_SECONDS = 300;
 const MAX_LIFETIME_SECONDS = 86_400;
 const TOKEN_MAX_LENGTH = 16 * 1024;
 const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
+/** The largest response of a token endpoint. */
+const MAX_RESPONSE_BYTES = 64 * 1024;
 
 const load = () => loadPackage('openid-client', () => import('openid-client'));
 
@@ -22,8 +25,8 @@ export function createTokenRequest(options: OAuthClientOptions): () => Promise<A
   return async () => {
     try {
       const { clientCredentialsGrant } = await load();
-      const { scopes, parameters } = options;
-      const request = new URLSearchParams(parameters);
+      const { scopes, audience, resource } = options;
+      const request = new URLSearchParams(defined({ audience, resource }));
       if (scopes.length > 0) request.set('scope', scopes.join(' '));
       const granted = await clientCredentialsGrant(await openClient(options), request);
       return checkedToken(granted.access_token, granted.expires_in, endpoint);
@@ -77,17 +80,18 @@ function assertSameOrigin(endpoint: string | undefined, issuer: string): void {
   });
 }
 
-function fetchOf({ fetch: send }: OAuthClientOptions) {
+function fetchOf({ createFetch, tokenUrl, issuer, timeoutMs }: OAuthClientOptions) {
+  const send = createFetch({ configuredUrl: tokenUrl ?? issuer, timeoutMs, maxBytes: MAX_RESPONSE_BYTES });
   return (url: string, init: unknown): Promise<Response> =>
     send(url, { ...(init as RequestInit), redirect: 'error' });
 }
 
 async function clientAuth(
-  { clientSecret, secretIn, keyFile, keyId }: OAuthClientOptions,
+  { clientSecret, secretIn, privateKeyFile, keyId }: OAuthClientOptions,
   client: Awaited<ReturnType<typeof load>>,
 ): Promise<ClientAuth> {
-  if (keyFile !== undefined) {
-    const { key, kid } = await readKey(keyFile);
+  if (privateKeyFile !== undefined) {
+    const { key, kid } = await readKey(privateKeyFile);
     const id = keyId ?? kid;
     return client.PrivateKeyJwt({ key: toCryptoKey(key), ...(id !== undefined && { kid: id }) });
   }

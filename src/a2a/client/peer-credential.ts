@@ -1,8 +1,9 @@
 import { BoundedCache } from '../../core/bounded-cache.js';
-import { KeptCredential, type CredentialKind, type OAuthClientOptions } from '../../core/credential.js';
+import { KeptCredential, type CredentialKind } from '../../core/credential.js';
 import type { CreateTokenRequest, LoadedValues } from '../../core/credential.js';
 import type { PeerCredential, PeerSecrets } from '../../core/credential.js';
 import type { CreateFetch } from '../../core/http.js';
+import type { OAuth2Client } from '../../core/oauth2-fields.js';
 import { referencedSecrets, type SecretGuard } from '../../core/secrets.js';
 import type { Scope } from '../../core/task.js';
 
@@ -10,14 +11,8 @@ import type { Scope } from '../../core/task.js';
 interface PeerAuth {
   readonly apiKey?: { readonly header?: string | undefined; readonly query?: string | undefined } | undefined;
   readonly basic?: { readonly user: string } | undefined;
-  readonly oauth2?: OAuth2Client | undefined;
+  readonly oauth2?: Omit<OAuth2Client, 'clientSecret'> | undefined;
   readonly mtls?: object | undefined;
-}
-
-interface OAuth2Client extends Omit<OAuthClientOptions, 'clientSecret' | 'keyFile' | 'parameters' | 'fetch'> {
-  readonly audience?: string | undefined;
-  readonly resource?: string | undefined;
-  readonly privateKeyFile?: string | undefined;
 }
 
 /** An agent of another server, and the values of its credential. */
@@ -42,7 +37,6 @@ export interface CredentialParts {
 
 /** Seconds for which a value of the vault is cached. A refused value is read again. */
 const VAULT_SECONDS = 300;
-const TOKEN_BYTES = 64 * 1024;
 /** The newest token, and the one before: requests with it may be under way. */
 const HIDDEN_TOKENS = 2;
 
@@ -95,22 +89,15 @@ async function resolved(text: string, host: string, { guard, owner }: Credential
 
 /** Makes the function that gets access tokens by client credentials, as headers of requests. */
 function oauthLoader(
-  { audience, resource, privateKeyFile, ...client }: OAuth2Client,
+  client: NonNullable<PeerAuth['oauth2']>,
   clientSecret: string | undefined,
   parts: CredentialParts,
 ): () => Promise<LoadedValues> {
   const { hidden, timeoutMs, createFetch } = parts;
-  const address = client.tokenUrl ?? client.issuer ?? '';
+  const { hostname } = new URL(client.tokenUrl ?? client.issuer ?? '');
   const request = parts.createTokenRequest({
-    ...client,
-    keyFile: privateKeyFile,
-    parameters: {
-      ...(audience === undefined ? {} : { audience }),
-      ...(resource === undefined ? {} : { resource }),
-    },
-    clientSecret:
-      clientSecret === undefined ? undefined : () => resolved(clientSecret, new URL(address).hostname, parts),
-    fetch: createFetch({ configuredUrl: address, timeoutMs, maxBytes: TOKEN_BYTES }),
+    ...{ ...client, createFetch, timeoutMs },
+    clientSecret: clientSecret === undefined ? undefined : () => resolved(clientSecret, hostname, parts),
   });
   const shown = new BoundedCache<string, true>(HIDDEN_TOKENS, { onDropped: (token) => hidden.delete(token) });
   return async () => {

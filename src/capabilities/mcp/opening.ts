@@ -257,20 +257,14 @@ async function secretsOf(services: Context['services'], { name }: LoginOptions):
   throw new LangoError('unavailable', `Only the server uses the sign-in at ${name}.`, { hint });
 }
 
-/** The largest response of a token endpoint. */
-const TOKEN_BYTES = 64 * 1024;
 const TOKEN_MS = 10_000;
 
 /** Asks an issuer for tokens of this server by client credentials. */
 function tokenLoader(oauth2: NonNullable<ServerSettings['oauth2']>, createFetch: Context['createFetch']) {
-  const { audience, resource, privateKeyFile, clientSecret, ...client } = oauth2;
-  const address = oauth2.tokenUrl ?? oauth2.issuer ?? '';
+  const { clientSecret } = oauth2;
   const request = createTokenRequest({
-    ...client,
-    keyFile: privateKeyFile,
-    parameters: { ...(audience !== undefined && { audience }), ...(resource !== undefined && { resource }) },
+    ...{ ...oauth2, createFetch, timeoutMs: TOKEN_MS },
     clientSecret: clientSecret === undefined ? undefined : async () => clientSecret,
-    fetch: createFetch({ configuredUrl: address, timeoutMs: TOKEN_MS, maxBytes: TOKEN_BYTES }),
   });
   return async (): Promise<LoadedValues> => {
     const { token, seconds } = await request();
