@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { canonicalJson } from '../core/canonical-json.js';
 import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { readSchema } from '../core/json-schema.js';
@@ -22,23 +21,19 @@ export interface ArgumentReader<T> {
 export function argumentReader<Schema extends z.ZodObject>(schema: Schema): ArgumentReader<z.infer<Schema>> {
   // They are made at first use, so that a start of the server does not make them for its hundred tools.
   let strictSchema: Schema | undefined;
-  let described: { readonly parameters: JsonObject; readonly isRenamed: boolean } | undefined;
+  let parameters: JsonObject | undefined;
   let full: JsonObject | undefined;
   // A schema with a rule for further keys keeps that rule.
   const strict = (): Schema => (strictSchema ??= schema.def.catchall ? schema : (schema.strict() as Schema));
-  const describe = () => {
-    const own = jsonSchemaOf(strict());
-    const parameters = withFittedKeys(own);
-    return { parameters, isRenamed: canonicalJson(parameters) !== canonicalJson(own) };
-  };
-  const read = () => (described ??= describe());
   return {
     get parameters() {
-      return read().parameters;
+      return (parameters ??= withFittedKeys(jsonSchemaOf(strict())));
     },
     parse(value) {
       const parsed = strict().safeParse(value);
-      if (parsed.success && !read().isRenamed) return { input: parsed.data, given: value };
+      // Where further keys are taken, one may be a key that was renamed.
+      const isClosed = strict().def.catchall instanceof z.ZodNever;
+      if (parsed.success && isClosed) return { input: parsed.data, given: value };
       full ??= readSchema(z.toJSONSchema(strict(), { io: 'input' }));
       const given = coerceArguments(full, value);
       const coerced = strict().safeParse(given);

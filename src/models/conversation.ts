@@ -1,5 +1,5 @@
 import { newId } from '../core/ids.js';
-import { isJsonObject, parseJson, parseObject, type JsonObject } from '../core/json.js';
+import { isJsonObject, parseJson, parseSafeJson, type JsonObject } from '../core/json.js';
 import { typeOfBytes, type Part } from '../core/message.js';
 import {
   functionCalls,
@@ -299,21 +299,11 @@ export function withOwnIds(content: readonly AnswerBlock[]): readonly AnswerBloc
 
 /** Parses a JSON object. Undefined when `text` holds no complete object, or one that cannot be stored. */
 export function keepableObject(text: string): JsonObject | undefined {
-  const value = parseObject(text);
-  return value && isKeepable(value) ? value : undefined;
+  const value = parseSafeJson(text);
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** The arguments of a call as they are sent back to a vendor. Vendors accept objects only. */
 export function argumentsToSend(call: FunctionCall): JsonObject {
   return call.arguments ?? { INVALID_JSON: call.invalid ?? '' };
-}
-
-/** The deepest nesting of arrays and objects: more than any tool needs, and safe for recursive code. */
-const MAX_DEPTH = 64;
-
-/** Whether a value can be stored and hashed: `JSON.parse` accepts endless nesting, and reads "1e400" as infinity. */
-function isKeepable(value: unknown, depth = MAX_DEPTH): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object' || value === null) return true;
-  return depth > 0 && Object.values(value).every((member) => isKeepable(member, depth - 1));
 }

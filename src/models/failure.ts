@@ -130,7 +130,8 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
   const kind = kindOf(error, said);
   const status = error.status === undefined ? '(in its response)' : `(HTTP ${error.status})`;
   const isTemporary = kind === 'rate' || kind === 'overload';
-  const wait = isTemporary ? (error.retryAfterMs ?? waitIn(said)) : error.retryAfterMs;
+  const asked = isTemporary ? waitIn(`${said} ${JSON.stringify(error.body)}`) : undefined;
+  const wait = error.retryAfterMs ?? asked;
   const again = isTemporary ? againAt(wait) : '';
   const [before, after] = verdicts(endpoint)[kind];
   const message = `${endpoint.place} ${before} ${status}${after}${again}${said ? ` It says: ${said}` : ''}`;
@@ -157,15 +158,9 @@ export function responseFailure(
     status,
     body: parseJson(text) ?? text,
     shouldRetry: advice ? advice === 'true' : shouldRetry,
-    retryAfterMs: retryAfterMs(headers) ?? googleWaitIn(text),
+    retryAfterMs: retryAfterMs(headers),
   };
   return vendorFailure(error, endpoint);
-}
-
-/** Google names the wait in the body: `"retryDelay": "34.07s"`. */
-function googleWaitIn(body: string): number | undefined {
-  const seconds = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1];
-  return seconds === undefined ? undefined : Number(seconds) * 1_000;
 }
 
 /** The kinds of which a change of the request may help. */
@@ -173,7 +168,7 @@ const REFUSALS: ReadonlySet<Kind> = new Set(['other', 'model-name']);
 
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 
-/** The wait that a text asks for: "try again in 7m12.5s", "retry in 34s"; undefined when it asks for none. */
+/** The wait that a text asks for: "try again in 7m12.5s", `"retryDelay":"34s"`; undefined when it asks for none. */
 function waitIn(said: string): number | undefined {
   const asked = /(?:try again|retry|wait|available)\D{0,20}?((?:[\d.]+ ?(?:ms|[dhms])(?![a-z]) ?)+)/i.exec(
     said,

@@ -21,14 +21,10 @@ export function reasonIn(body: unknown, apiKey: string | undefined): string {
     if (line !== '' && !found.some((before) => before.includes(line))) found.push(line);
     if (found.length === MAX_REASONS) break;
   }
-  const said = found.length > 0 ? found.join('; ') : unknownForm(body);
+  // Another form of body is quoted as it is.
+  const whole = isJsonObject(body) && Object.keys(body).length > 0 ? JSON.stringify(body) : '';
+  const said = found.join('; ') || whole;
   return said.replaceAll(KEY_SHAPE, '[API key]').slice(0, MAX_QUOTED_CHARACTERS).toWellFormed();
-}
-
-/** Another form of body is quoted as it is. */
-function unknownForm(body: unknown): string {
-  const isFilled = isJsonObject(body) && Object.keys(body).length > 0;
-  return isFilled ? JSON.stringify(body) : '';
 }
 
 /** The members that hold a reason, in the order in which they are said. */

@@ -34,14 +34,12 @@ export interface VendorOptions extends Tuning {
   readonly logger: Logger;
 }
 
-interface Address extends Omit<Endpoint, 'place' | 'baseUrl'> {
-  readonly vendor: string;
-  /** Undefined where only a package knows the address. */
-  readonly baseUrl: string | undefined;
-}
-
 /** Throws `LangoError` `invalid-config` when the base URL is not one of http or https. */
-function openEndpoint({ vendor, baseUrl, ...parts }: Address): Endpoint {
+function openEndpoint(
+  { model, apiKey, baseUrl }: Pick<VendorOptions, 'model' | 'apiKey' | 'baseUrl'>,
+  { vendor, keyVariable }: Pick<Vendor<never>, 'vendor' | 'keyVariable'>,
+): Endpoint {
+  const parts = { model, apiKey, keyVariable };
   if (baseUrl === undefined) return { ...parts, baseUrl: '', place: vendor };
   const url = URL.parse(baseUrl);
   if (!url || !/^https?:$/.test(url.protocol)) {
@@ -89,7 +87,9 @@ const DEFAULT_MAX_RETRIES = 10;
 const DEFAULT_SILENCE_MS = 300_000;
 
 /** The parts of a provider that differ from vendor to vendor. */
-interface Vendor<Client> extends Omit<Address, 'model' | 'apiKey'> {
+interface Vendor<Client> extends Pick<Endpoint, 'keyVariable'> {
+  /** The name in error messages: "Anthropic". */
+  readonly vendor: string;
   /** The first part of the provider's id: "anthropic". The name of the model follows it. */
   readonly name: string;
   readonly api: 'messages' | 'responses' | 'chat' | 'ai-sdk';
@@ -120,7 +120,7 @@ export interface VendorContext<Client> extends BodyContext {
 /** The origin of the opaque blocks of a model. Other addresses are hashed, because they may hold a key. */
 export function originOf(
   id: string,
-  { api, baseUrl, ownUrl }: Pick<Vendor<never>, 'api' | 'baseUrl' | 'ownUrl'>,
+  { api, baseUrl, ownUrl }: Pick<Vendor<never>, 'api' | 'ownUrl'> & Pick<Endpoint, 'baseUrl'>,
 ): string {
   const isVendorsOwn = api === 'messages' || api === 'responses';
   if (isVendorsOwn && baseUrl === ownUrl) return id;
@@ -135,18 +135,19 @@ const OWN_BLOCKS: Change = { part: 'its own blocks', undo: () => {} };
 
 /** Creates a provider that retries failed calls. Throws `LangoError` `invalid-config` when `baseUrl` is not an HTTP or HTTPS URL. */
 export function createVendorProvider<Client>(
-  { model, apiKey, timeoutMs, maxRetries, images = true, windowTokens, logger, ...tuning }: VendorOptions,
-  { name, api, ownUrl, open, output, ...address }: Vendor<Client>,
+  { timeoutMs, maxRetries, images = true, windowTokens, logger, ...given }: VendorOptions,
+  vendor: Vendor<Client>,
 ): ModelProvider {
-  const id = `${name}/${model}`;
-  const endpoint = openEndpoint({ ...address, model, apiKey });
+  const { model, apiKey, baseUrl = vendor.ownUrl, ...tuning } = given;
+  const id = `${vendor.name}/${model}`;
+  const endpoint = openEndpoint({ model, apiKey, baseUrl }, vendor);
   let client: Promise<Client> | undefined;
   const adjusted = new Adjustments(id, endpoint.baseUrl);
   const context: VendorContext<Client> = {
     ...{ endpoint, tuning, adjusted },
-    origin: originOf(id, { api, ownUrl, baseUrl: endpoint.baseUrl }),
+    origin: originOf(id, { ...vendor, ...endpoint }),
     silenceMs: timeoutMs ?? DEFAULT_SILENCE_MS,
-    connect: () => (client ??= open(endpoint)),
+    connect: () => (client ??= vendor.open(endpoint)),
   };
   return {
     id,
@@ -162,7 +163,7 @@ export function createVendorProvider<Client>(
         ...request,
         attempt(note) {
           sentAfter = adjusted.changes;
-          return output(withNote(fit(), note), { ...context, tuning: fitTuning(tuning, adjusted) });
+          return vendor.output(withNote(fit(), note), { ...context, tuning: fitTuning(tuning, adjusted) });
         },
         adjust(failure) {
           if (failure.details.refused === undefined || --left < 0) return false;

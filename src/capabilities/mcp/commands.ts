@@ -1,12 +1,14 @@
 import type { CommandCall, Report, Terminal } from '../../core/command.js';
-import type { SettingsContext } from '../../core/capability.js';
+import type { Diagnosis, DiagnosisContext, SettingsContext } from '../../core/capability.js';
 import { LangoError } from '../../core/errors.js';
 import { parseObject, type JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
+import type { NodeFinding } from '../../core/tool-family.js';
+import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { EXIT, usageError } from '../../terminal/exit.js';
 import { terminalLines } from '../../terminal/input.js';
 import { safeLine } from '../../terminal/safe-text.js';
-import { findingOf } from './diagnosis.js';
+import { signInName } from './kept-sign-in.js';
 import { openServers } from './opening.js';
 import type { McpServer } from './server.js';
 import type { MCP_SETTINGS } from './settings.js';
@@ -42,6 +44,36 @@ export async function listServers(call: McpCall): Promise<Report> {
     lines: list.length === 0 ? [none] : lines,
     exitCode: list.every(({ state }) => state === 'ok') ? EXIT.ok : EXIT.failure,
   };
+}
+
+/** The rows of `lango doctor` about the servers. */
+export async function diagnoseServers(
+  context: DiagnosisContext<typeof MCP_SETTINGS>,
+): Promise<readonly Diagnosis[]> {
+  await using mcp = openServers(context);
+  const findings = await Promise.all([...mcp.servers.values()].map((server) => findingOf(server, context)));
+  return findings.map((one) => ({ ...one, replaces: 'mcp' }));
+}
+
+/** Reaches a server. Where people sign in, only says whether this person is signed in: the node uses the sign-in. */
+async function findingOf(
+  server: McpServer,
+  { settings, withOwner }: Pick<DiagnosisContext<typeof MCP_SETTINGS>, 'settings' | 'withOwner'>,
+): Promise<NodeFinding> {
+  const { name } = server;
+  if (!settings['mcp.servers'][name]?.login) {
+    await server.start();
+    return server.finding();
+  }
+  const subject = `mcp ${name}`;
+  const { secrets } = await withOwner(VAULT_OPERATIONS, (owner) => owner.listSecrets({}));
+  const kept = secrets.find((secret) => secret.name === signInName(name));
+  if (!kept) {
+    const hint = `Run: lango mcp login ${name}`;
+    return { code: 'mcp-login', subject, state: 'warn', text: 'you are not signed in', hint };
+  }
+  const since = new Date(kept.updatedAt).toISOString().slice(0, 10);
+  return { code: 'mcp', subject, state: 'ok', text: `you are signed in (${since})` };
 }
 
 /** `lango mcp try`: calls a tool of a server as a person, and shows its result. */

@@ -5,8 +5,7 @@ import { missing, off, type ToolFamily } from '../../core/tool-family.js';
 import { SIGN_OUT } from '../../core/vault.js';
 import { isInstalled } from '../../disk/programs.js';
 import { MCP_COMMANDS } from './command-list.js';
-import { MISSING, PACKAGE } from './package.js';
-import { MCP_SETTINGS } from './settings.js';
+import { MCP_SETTINGS, MISSING, PACKAGE } from './settings.js';
 
 type Context = CapabilityContext<typeof MCP_SETTINGS>;
 
@@ -55,7 +54,7 @@ export const mcp = defineCapability({
   async diagnose(context) {
     const servers = Object.entries(context.settings['mcp.servers']);
     if (servers.length === 0) return [];
-    const { diagnoseServers } = await import('./diagnosis.js');
+    const { diagnoseServers } = await import('./commands.js');
     return diagnoseServers(context);
   },
 });

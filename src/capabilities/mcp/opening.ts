@@ -16,10 +16,9 @@ import { createTokenRequest } from '../../http/oauth-client.js';
 import { assertScope, type LoginOptions } from './issuer.js';
 import { currentSignIn, endSignIn, ISSUER_TIMEOUT_MS, signInName, type OwnSecrets } from './kept-sign-in.js';
 import { notSignedIn, signInByBrowser, signInByDevice } from './login.js';
-import { MISSING, PACKAGE } from './package.js';
 import type { McpReach, McpServerOptions } from './options.js';
 import { McpServer } from './server.js';
-import type { MCP_SETTINGS, ServerSettings } from './settings.js';
+import { MISSING, PACKAGE, type MCP_SETTINGS, type ServerSettings } from './settings.js';
 
 type Context = SettingsContext<typeof MCP_SETTINGS>;
 type NamedServer = readonly [name: string, settings: ServerSettings];

@@ -98,3 +98,10 @@ const servers = z
   .describe('The servers by name. A tool is `mcp_NAME_TOOL`; it belongs to the agent that the entry names.');
 
 export const MCP_SETTINGS = { 'mcp.servers': servers };
+
+/** The client of the protocol, which is installed only where it is used. */
+export const PACKAGE = '@modelcontextprotocol/client';
+export const MISSING = {
+  message: `the package ${PACKAGE} is not installed`,
+  hint: `Run: npm install ${PACKAGE}`,
+};

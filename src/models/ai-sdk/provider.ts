@@ -75,9 +75,9 @@ function providerOf(
   options: VendorOptions & Pick<AiSdkOptions, 'providerOptions'>,
   parts: Pick<Vendor, 'name' | 'vendor' | 'open'>,
 ): ModelProvider {
-  const { baseUrl, providerOptions } = options;
+  const { providerOptions } = options;
   return createVendorProvider(options, {
-    ...{ ...parts, api: 'ai-sdk', ownUrl: undefined, baseUrl },
+    ...{ ...parts, api: 'ai-sdk', ownUrl: undefined },
     keyVariable: "its package's own …_API_KEY",
     output: (request, context) => streamOutput(request, { ...context, providerOptions }),
   });

@@ -24,11 +24,9 @@ const MAX_PAUSES = 8;
 
 /** Claude through the Messages API. Loads the vendor's SDK at the first call. Throws like `createVendorProvider`. */
 export function createAnthropicProvider(options: VendorOptions): ModelProvider {
-  const { baseUrl = DEFAULT_BASE_URL } = options;
   return createVendorProvider(options, {
     name: 'anthropic',
     vendor: 'Anthropic',
-    baseUrl,
     keyVariable: 'ANTHROPIC_API_KEY',
     ownUrl: DEFAULT_BASE_URL,
     api: 'messages',

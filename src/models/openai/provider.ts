@@ -29,7 +29,6 @@ export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
   return createVendorProvider(options, {
     name: 'openai',
     vendor: options.baseUrl === undefined ? 'OpenAI' : 'The model server',
-    baseUrl,
     keyVariable: 'OPENAI_API_KEY',
     ownUrl: DEFAULT_BASE_URL,
     api: spoken,
