@@ -175,7 +175,10 @@ export const a2aKeys = (kinds: Kinds) =>
     ),
     cardBytes: count(256 * KIB, 'The largest card of a remote agent, in bytes.'),
     connectSeconds: seconds(10, 'The time a remote agent has to respond with its card.'),
-    refreshSeconds: seconds(15, 'The pause between two checks of which remote agents can be reached.'),
+    refreshSeconds: seconds(
+      15,
+      'The pause between two checks of which remote agents can be reached. At most 16 are checked in a second, so checks of more than 240 take longer than the default.',
+    ),
     awaySeconds: count(
       60,
       'The seconds that a remote agent which cannot be reached stays in the list, such as one that is being replaced. Work for it waits that long.',

@@ -13,20 +13,31 @@ interface DescribedKey {
   readonly origin: Origin;
 }
 
-/** Every key with its value and the origin of the value, in the order of the reference. */
-export function describeConfig({ config, schema, origins }: LoadedConfig): readonly DescribedKey[] {
+/** Every key with its value and the origin of the value, in the order of the reference; `except` names keys to leave out. */
+export function describeConfig(
+  { config, schema, origins }: LoadedConfig,
+  except: ReadonlySet<string> = new Set(),
+): readonly DescribedKey[] {
+  // A map of secrets is set when one of its entries is.
+  const setKeys = new Set([...origins.keys()].flatMap((key) => [key, ...groupsAround(key)]));
   return leavesOf(schema.json)
+    .filter(({ key }) => !except.has(withoutIndex(key)))
     .flatMap(({ key, schema }) =>
       keysOf(key, config).map((one): DescribedKey => {
         const origin = origins.get(one) ?? 'default';
         if (!schema.writeOnly) return { key: one, value: valueAt(config, one), origin };
-        // A map of secrets is set when one of its entries is.
-        const isSet = [...origins.keys()].some((other) => other === one || other.startsWith(`${one}.`));
-        return { key: one, value: isSet ? 'set' : 'not set', origin };
+        return { key: one, value: setKeys.has(one) ? 'set' : 'not set', origin };
       }),
     )
     .filter(({ value }) => !isListOfGroups(value));
 }
+
+/** "a" and "a.b" for "a.b.c". */
+function groupsAround(key: string): readonly string[] {
+  return [...key.matchAll(/\./g)].map(({ index }) => key.slice(0, index));
+}
+
+const withoutIndex = (key: string): string => key.replace(/\[.*/, '');
 
 /** "list[].name" or "map.NAME.name" once for each entry; any other key unchanged. */
 function keysOf(key: string, config: unknown): readonly string[] {
@@ -47,16 +58,20 @@ function isListOfGroups(value: unknown): boolean {
   return entries.length > 0 && entries.every((entry) => typeof entry === 'object');
 }
 
-/** The keys whose values differ. A list of groups counts as one key. */
-export function changedKeys(before: LoadedConfig, after: LoadedConfig): readonly string[] {
-  const [old, now] = [valuesOf(before), valuesOf(after)];
+/** The keys whose values differ, without those of `except`. A list of groups counts as one key. */
+export function changedKeys(
+  before: LoadedConfig,
+  after: LoadedConfig,
+  except?: ReadonlySet<string>,
+): readonly string[] {
+  const [old, now] = [valuesOf(before, except), valuesOf(after, except)];
   const keys = [...new Set([...now.keys(), ...old.keys()])];
   return keys.filter((key) => old.get(key) !== now.get(key));
 }
 
 /** The value of each key as text, for comparison. Holds secrets, so it must not be logged. */
-function valuesOf(loaded: LoadedConfig): ReadonlyMap<string, string> {
-  const rows = Map.groupBy(describeConfig(loaded), ({ key }) => key.replace(/\[.*/, ''));
+function valuesOf(loaded: LoadedConfig, except?: ReadonlySet<string>): ReadonlyMap<string, string> {
+  const rows = Map.groupBy(describeConfig(loaded, except), ({ key }) => withoutIndex(key));
   const plain = [...rows].map(([key, entries]): [string, string] => [
     key,
     JSON.stringify(entries.map(({ key: at, value }) => [at, value])),

@@ -43,7 +43,7 @@ export function createReload(options: ReloadOptions): Reload {
     for (const value of secretValues(next.secrets)) options.hidden.add(value);
     renewTls?.();
     current = next;
-    const keys = changedKeys(options, next).filter((key) => !RELOADABLE.has(key));
+    const keys = changedKeys(options, next, RELOADABLE);
     if (keys.length > 0) logger.warn('these keys changed, which needs a restart', { keys });
     const change = await options.replacePeers(next);
     logger.info('reloaded the configuration', { ...change, certificate: renewTls && 'read again' });

@@ -4,6 +4,7 @@ import { readEnv } from '../../src/config/env.js';
 import type { LoadedConfig } from '../../src/config/load.js';
 import { resolveConfig } from '../../src/config/load.js';
 import type { SettingsInput } from '../../src/config/schema.js';
+import { unheld } from '../support/watchdog.js';
 
 const load = (settings: SettingsInput): LoadedConfig =>
   resolveConfig({ env: readEnv({ LANGO_HOME: '/h' }), settings });
@@ -30,4 +31,12 @@ it.each<readonly [SettingsInput, SettingsInput, readonly string[]]>([
 ])('changedKeys names the keys that differ between %j and %j', (before, after, keys) => {
   expect(changedKeys(load(before), load(after))).toEqual(keys);
   expect(changedKeys(load(after), load(before)).toSorted()).toEqual([...keys].sort());
+});
+
+it('changedKeys does not block the event loop with 2,000 remote agents that may change', async () => {
+  const remoteAgents = Array.from({ length: 2_000 }, (_, at) => ({ ...far, name: `far${at}` }));
+  const [before, after] = [load({ a2a: { remoteAgents } }), load({ a2a: { enabled: true, remoteAgents } })];
+  const except = new Set(['a2a.remoteAgents']);
+  const { result } = await unheld(async () => changedKeys(before, after, except));
+  expect(result).toEqual(['a2a.enabled']);
 });

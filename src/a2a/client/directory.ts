@@ -26,8 +26,16 @@ const POLL_MS = 1_000;
 /** The milliseconds that `ready` waits for cards. */
 const READY_MS = 2_000;
 
+/** The most cards that a refresh requests in a second: checking thousands of agents takes little of a core. */
+const CARDS_PER_SECOND = 16;
+
+/** The most cards that one call loads at once. */
+const LOADS_AT_ONCE = 128;
+
 interface SourceEntry {
   readonly source: CardSource;
+  /** Its index among the entries. */
+  at: number;
   agent: LoadedAgent | undefined;
   failures: number;
   /** When the first of the failures in a row was. */
@@ -42,24 +50,27 @@ interface SourceEntry {
 
 /**
  * The directory of the peers of `sources`; it is empty until the first `refresh`. Peers join and leave with their cards,
- * with one log line for each change (requirement X4). `list` returns the same array while nothing changes.
+ * with one log line for each change (requirement X4). `list` returns the same array while no card and no source changes.
  */
 export class RefreshingDirectory implements PeerDirectory {
   #entries: readonly SourceEntry[];
   readonly #options: DirectoryOptions;
-  #peers: readonly Peer[] = [];
+  #peers: readonly Peer[] | undefined;
+  /** The entry that has the agent of a name. */
+  readonly #named = new Map<string, SourceEntry>();
+  #refreshing: Promise<void> | undefined;
   /** The latest peer of each name. Tasks of a peer that left continue with the next peer of that name. */
   readonly #previous = new Map<string, LoadedAgent>();
   #ready: Promise<void | undefined> = Promise.resolve();
 
   constructor(sources: readonly CardSource[], options: DirectoryOptions) {
     this.#options = options;
-    this.#entries = sources.map((source) => this.#newEntry(source));
+    this.#entries = sources.map((source, at) => this.#newEntry(source, at));
   }
 
-  #newEntry(source: CardSource): SourceEntry {
+  #newEntry(source: CardSource, at: number): SourceEntry {
     const entry: SourceEntry = {
-      ...{ source, agent: undefined, failures: 0, failedAt: 0, loading: undefined },
+      ...{ source, at, agent: undefined, failures: 0, failedAt: 0, loading: undefined },
       problem: { reason: 'Its card was not loaded yet.' },
       seen: { state: 'skipped', at: Date.now() },
       breaker: new Breaker({
@@ -89,11 +100,12 @@ export class RefreshingDirectory implements PeerDirectory {
   }
 
   list(): readonly Peer[] {
+    this.#peers ??= this.#entries.flatMap(({ agent }) => agent?.peer ?? []);
     return this.#peers;
   }
 
   get(name: string): Peer | undefined {
-    return this.#peers.find((peer) => peer.name === name) ?? this.#previous.get(name)?.peer;
+    return this.#previous.get(name)?.peer;
   }
 
   ready(): Promise<void> {
@@ -105,17 +117,30 @@ export class RefreshingDirectory implements PeerDirectory {
     const until = Date.now() + waitMs;
     for (;;) {
       const peer = this.get(name);
-      const isExpected = this.#entries.some(({ source }) => labelOf(source) === name);
-      if (peer || !isExpected || signal.aborted || Date.now() >= until) return peer;
+      const expected = this.#entries.filter(({ source }) => labelOf(source) === name);
+      if (peer || expected.length === 0 || signal.aborted || Date.now() >= until) return peer;
       await pause(POLL_MS, { signal });
-      // Other peers may send their cards slowly.
-      await waitAtMost(POLL_MS, this.refresh(), { ref: false });
+      await waitAtMost(POLL_MS, this.#load(expected), { ref: false });
     }
   }
 
-  /** Loads all sources again in parallel, each at most once at a time. Never rejects. */
+  /** Loads all sources again, each at most once at a time, many of them over a longer time. Never rejects. */
   refresh(): Promise<void> {
-    return this.#load(this.#entries);
+    if (this.#entries.length <= CARDS_PER_SECOND) return this.#load(this.#entries);
+    this.#refreshing ??= this.#loadSlowly(this.#entries).finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  async #loadSlowly(entries: readonly SourceEntry[]): Promise<void> {
+    const { signal } = this.#options;
+    const loads: Promise<void>[] = [];
+    for (let at = 0; at < entries.length; at += CARDS_PER_SECOND) {
+      if (at > 0 && !(await pause(1_000, { signal, ref: false }))) break;
+      loads.push(this.#load(entries.slice(at, at + CARDS_PER_SECOND)));
+    }
+    await Promise.all(loads);
   }
 
   /**
@@ -125,12 +150,17 @@ export class RefreshingDirectory implements PeerDirectory {
    */
   async replace(sources: readonly CardSource[]) {
     const before = this.#entries;
-    const now = sources.map(
-      (source) => before.find((entry) => isSameSource(entry.source, source)) ?? this.#newEntry(source),
-    );
+    const labeled = Map.groupBy(before, ({ source }) => labelOf(source));
+    const now = sources.map((source, at) => {
+      const kept = labeled.get(labelOf(source))?.find((entry) => isSameSource(entry.source, source));
+      return kept ? Object.assign(kept, { at }) : this.#newEntry(source, at);
+    });
     this.#entries = now;
-    this.#settle();
-    const loading = this.#load(now.filter((entry) => !before.includes(entry)));
+    const isKept = new Set(now);
+    for (const entry of before) if (!isKept.has(entry)) this.#leave(entry);
+    this.#peers = undefined;
+    const wasKnown = new Set(before);
+    const loading = this.#load(now.filter((entry) => !wasKnown.has(entry)));
     this.#ready = waitAtMost(READY_MS, loading, { ref: false });
     await loading;
     return changeOf(before, now);
@@ -175,47 +205,35 @@ export class RefreshingDirectory implements PeerDirectory {
 
   /** Loads the cards of entries. Each peer joins as soon as its own card is loaded. */
   async #load(entries: readonly SourceEntry[]): Promise<void> {
-    await Promise.all(
-      entries.map((entry) => {
+    const waiting = entries.values();
+    const loadNext = async (): Promise<void> => {
+      for (const entry of waiting) {
         entry.loading ??= this.#loadOne(entry).finally(() => {
           entry.loading = undefined;
         });
-        return entry.loading;
-      }),
-    );
+        await entry.loading;
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(LOADS_AT_ONCE, entries.length) }, loadNext));
   }
 
   async #loadOne(entry: SourceEntry): Promise<void> {
-    const [loaded] = await loadRemoteAgents([entry.source], this.#options);
-    // `replace` may have removed the entry meanwhile.
-    if (this.#options.signal?.aborted || !this.#entries.includes(entry)) return;
+    // `replace` may remove the entry before and while it is loaded.
+    const isGone = (): boolean => this.#options.signal?.aborted === true || this.#entries[entry.at] !== entry;
+    if (isGone()) return;
+    const [loaded] = await loadRemoteAgents([entry.source], this.#options, [entry.agent]);
+    if (isGone()) return;
     this.#update(entry, loaded!);
-    this.#skipDuplicates();
-    this.#settle();
-  }
-
-  #settle(): void {
-    for (const agent of this.#entries.flatMap((entry) => entry.agent ?? [])) {
-      const { name } = agent.peer;
-      const last = this.#previous.get(name);
-      if (last !== agent) last?.link.moveTo(agent.link);
-      this.#previous.set(name, agent);
-    }
-    const peers = this.#entries.flatMap(({ agent }) => agent?.peer ?? []);
-    for (const entry of this.#entries) noteState(entry);
-    const isSame = peers.length === this.#peers.length && peers.every((peer, at) => peer === this.#peers[at]);
-    if (!isSame) this.#peers = peers;
+    noteState(entry);
   }
 
   #update(entry: SourceEntry, loaded: LoadedAgent | SkipReason): void {
-    if (!('peer' in loaded)) this.#recordFailure(entry, loaded);
-    else if (this.#isTaken(loaded.peer.name, entry)) this.#recordFailure(entry, nameTaken(loaded));
-    else this.#join(entry, loaded);
-  }
-
-  #isTaken(name: string, entry: SourceEntry): boolean {
-    const earlier = this.#entries.slice(0, this.#entries.indexOf(entry));
-    return earlier.some(({ agent }) => agent?.peer.name === name);
+    if (!('peer' in loaded)) return this.#recordFailure(entry, loaded);
+    const holder = this.#named.get(loaded.peer.name);
+    // The name belongs to the earlier source, also while that source keeps its peer through a failure.
+    if (holder && holder.at < entry.at) return this.#recordFailure(entry, nameTaken(loaded));
+    this.#join(entry, loaded);
+    if (holder?.agent && holder !== entry) this.#skip(holder, nameTaken(holder.agent));
   }
 
   #join(entry: SourceEntry, agent: LoadedAgent): void {
@@ -225,14 +243,32 @@ export class RefreshingDirectory implements PeerDirectory {
     entry.failures = 0;
     entry.problem = agent.note;
     agent.link.breaker = entry.source.kind === 'remote' ? entry.breaker : undefined;
-    if (entry.agent?.fingerprint === agent.fingerprint) return;
+    if (entry.agent?.fingerprint === agent.fingerprint) {
+      entry.agent = { ...entry.agent, card: agent.card };
+      return;
+    }
     const change = entry.agent ? 'agent changed its card' : 'agent joined';
     // The start-up log already names the local agents.
     const level = entry.source.kind === 'local' ? 'debug' : 'info';
     this.#options.logger[level](change, { agent: agent.peer.name });
     if (agent.note)
       this.#options.logger.warn('agent may refuse requests', { agent: agent.peer.name, ...agent.note });
+    this.#leave(entry);
     entry.agent = agent;
+    this.#peers = undefined;
+    const { name } = agent.peer;
+    this.#named.set(name, entry);
+    this.#previous.get(name)?.link.moveTo(agent.link);
+    this.#previous.set(name, agent);
+  }
+
+  /** Takes the agent of an entry out of the list. */
+  #leave(entry: SourceEntry): void {
+    if (!entry.agent) return;
+    const { name } = entry.agent.peer;
+    if (this.#named.get(name) === entry) this.#named.delete(name);
+    entry.agent = undefined;
+    this.#peers = undefined;
   }
 
   #recordFailure(entry: SourceEntry, problem: SkipReason): void {
@@ -247,19 +283,12 @@ export class RefreshingDirectory implements PeerDirectory {
     if (entry.agent || entry.problem?.reason !== problem.reason) this.#skip(entry, problem);
   }
 
-  /** Skips agents whose name an earlier source has, such as a source that kept its peer through a failure. */
-  #skipDuplicates(): void {
-    for (const entry of this.#entries) {
-      const { agent } = entry;
-      if (agent && this.#isTaken(agent.peer.name, entry)) this.#skip(entry, nameTaken(agent));
-    }
-  }
-
   #skip(entry: SourceEntry, problem: SkipReason): void {
     const change = entry.agent ? 'agent left' : 'agent skipped';
     this.#options.logger.warn(change, { agent: nameOf(entry), ...skipReason(problem) });
-    entry.agent = undefined;
+    this.#leave(entry);
     entry.problem = problem;
+    noteState(entry);
   }
 }
 

@@ -129,20 +129,28 @@ export function nameTaken({ peer: { name } }: LoadedAgent): SkipReason {
 
 /**
  * Loads the cards of the sources, local or remote, in parallel and creates a peer for each (requirement X2). Resolves in
- * their order, with the reason in place of a card that cannot be reached, read or trusted. Never rejects.
+ * their order, with the reason in place of a card that cannot be reached, read or trusted. A remote agent of `known`
+ * whose server says that its card is the same is returned as it is. Never rejects.
  */
 export function loadRemoteAgents(
   sources: readonly CardSource[],
   options: LoadOptions,
+  known: readonly (LoadedAgent | undefined)[] = [],
 ): Promise<readonly (LoadedAgent | SkipReason)[]> {
-  return Promise.all(sources.map((source) => loadAgent(source, options)));
+  return Promise.all(sources.map((source, at) => loadAgent(source, options, known[at])));
 }
 
-async function loadAgent(source: CardSource, options: LoadOptions): Promise<LoadedAgent | SkipReason> {
+async function loadAgent(
+  source: CardSource,
+  options: LoadOptions,
+  known: LoadedAgent | undefined,
+): Promise<LoadedAgent | SkipReason> {
   try {
-    const { card, ...opened } = await (source.kind === 'local'
+    const result = await (source.kind === 'local'
       ? openLocal(source)
-      : openRemote(source, { ...options, ...source.connect }));
+      : openUnlessKnown(source, options, known));
+    if ('peer' in result) return result;
+    const { card, ...opened } = result;
     const link = new MovingLink(opened.link);
     const use = source.kind === 'remote' ? source.description : undefined;
     const profile = { ...toProfile(card, source.name), ...(use !== undefined && { use }) };
@@ -217,11 +225,28 @@ async function openLocal({ handler }: LocalSource): Promise<OpenAgent> {
   return { card: parseCard(json), json, link: { tasks: handler.tasks, streams: true, replays: true } };
 }
 
+async function openUnlessKnown(
+  source: RemoteSource,
+  given: LoadOptions,
+  known: LoadedAgent | undefined,
+): Promise<OpenAgent | LoadedAgent> {
+  const options = { ...given, ...source.connect };
+  const read = await readCard(source, options);
+  return known?.card === read.json ? known : openCard(read, source, options);
+}
+
 /** Loads a remote card and opens a link to its agent. Throws a `LangoError`. */
 export async function openRemote(
   source: Omit<RemoteSource, 'kind'>,
   options: OpenOptions,
 ): Promise<OpenAgent<WireLink>> {
+  return openCard(await readCard(source, options), source, options);
+}
+
+type ReadCard = Awaited<ReturnType<typeof readCard>>;
+
+/** Loads a remote card, the same object while its server says that it has not changed, and checks that it is trusted. */
+async function readCard(source: Omit<RemoteSource, 'kind'>, options: OpenOptions) {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, cardBytes = DEFAULT_CARD_BYTES } = options;
   if (!/^https?:\/\//i.test(source.url) || !URL.canParse(source.url)) {
     throw new LangoError('invalid-config', `"${source.url}" is not an http or https address.`);
@@ -237,6 +262,14 @@ export async function openRemote(
   const request = { url: source.url, fetch: bound, maxBytes: cardBytes, held, signal: deadline.signal };
   const { json, url } = await fetchCard(request);
   if (source.trust) await assertTrustedCard(json, source.trust);
+  return { json, url, origin, credential, bound };
+}
+
+async function openCard(
+  { json, url, origin, credential, bound }: ReadCard,
+  { credentialFor }: Omit<RemoteSource, 'kind'>,
+  options: OpenOptions,
+): Promise<OpenAgent<WireLink>> {
   const named = parseCard(json);
   const card = options.relocate === true ? relocated(named, origin) : named;
   assertReachable(card, origin);
@@ -244,10 +277,9 @@ export async function openRemote(
   const isSecure = origin.startsWith('https:') || declaresTls;
   const grpc = options.grpc && { rules: options.grpc, credential, isSecure };
   const transport = await createRemoteTransport(card, { fetch: bound, grpc, binding: options.binding });
-  const ofCaller = source.credentialFor ? [{ type: 'bearer' } as const] : [];
-  const kinds = [...(credential?.kinds ?? []), ...ofCaller];
+  const kinds = [...(credential?.kinds ?? []), ...(credentialFor ? [{ type: 'bearer' } as const] : [])];
   const shown = credential ? withMaskedErrors(transport, (text) => credential.mask(text)) : transport;
-  const link = createLink(shown, card, source.credentialFor);
+  const link = createLink(shown, card, credentialFor);
   return { card, json, url, link, note: securityNote(card, kinds) };
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { setImmediate } from 'node:timers/promises';
 import { RefreshingDirectory } from '../../../src/a2a/client/directory.js';
 import type { PeerRequest } from '../../../src/core/agent.js';
 import { newId } from '../../../src/core/ids.js';
@@ -7,6 +8,7 @@ import type { Logger } from '../../../src/core/logger.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { createEgress } from '../../../src/http/egress.js';
 import { freePort } from '../../support/free-port.js';
+import { unheld } from '../../support/watchdog.js';
 import { openLocalAgent } from './local-agent.js';
 import type { Listening } from './stock-server.js';
 import { cardJson, listen } from './stock-server.js';
@@ -259,4 +261,43 @@ describe('RefreshingDirectory', () => {
     expect((await directory.wait('far', signal))?.description).toBe('here');
     expect(await directory.wait('far', AbortSignal.abort())).toBeDefined();
   });
+
+  it('does not block the event loop with 800 agents', async () => {
+    const server = await serveCard({ description: () => 'here' });
+    const sources = manySources(server.origin, 800);
+    await unheld(async () => {
+      const directory = new RefreshingDirectory([], { fetch: egress, logger: silentLogger });
+      await directory.replace(sources);
+      await directory.replace(manySources(server.origin, 800));
+      expect(directory.list()).toHaveLength(800);
+      expect(directory.get('far799')).toBeDefined();
+    });
+  });
+
+  it('asks for the cards of many agents in batches', async () => {
+    const server = await serveCard({ description: () => 'here' });
+    const stopping = new AbortController();
+    let asked = 0;
+    const directory = new RefreshingDirectory(manySources(server.origin, 40), {
+      fetch: (...given) => {
+        asked += 1;
+        return egress(...given);
+      },
+      logger: silentLogger,
+      signal: stopping.signal,
+    });
+    const refreshing = directory.refresh();
+    await setImmediate();
+    expect(asked).toBe(16);
+    expect(directory.refresh()).toBe(refreshing);
+    stopping.abort();
+    await refreshing;
+  });
 });
+
+function manySources(origin: string, count: number) {
+  return Array.from({ length: count }, (_, at) => {
+    const [name, url] = [`far${at}`, `${origin}/${at}`];
+    return { kind: 'remote', name, url, settings: { name, url } } as const;
+  });
+}
