@@ -60,8 +60,10 @@ export function onOneLine(json: string): string {
 
 /** The members that are set, for an object whose optional members are absent rather than undefined. */
 export function defined<Members extends object>(members: Members) {
-  const set = Object.entries(members).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(set) as { [Name in keyof Members]?: Exclude<Members[Name], undefined> };
+  const set: { [Name in keyof Members]?: Exclude<Members[Name], undefined> } = {};
+  for (const name in members)
+    if (members[name] !== undefined) set[name] = members[name] as (typeof set)[typeof name];
+  return set;
 }
 
 export interface JsonLimits {

@@ -47,13 +47,17 @@ function repaired(value: unknown): unknown {
     }
     return copy ?? items;
   }
-  let isSame = true;
-  const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
-    const [newName, after] = [name.toWellFormed(), repaired(member)];
-    if (after !== member || newName !== name) isSame = false;
-    return [newName, after];
-  });
-  return isSame ? value : (Object.fromEntries(members) as unknown);
+  const members = value as Readonly<Record<string, unknown>>;
+  let changed: Map<string, unknown> | undefined;
+  for (const name in members) {
+    const after = repaired(members[name]);
+    if (after !== members[name] || !name.isWellFormed()) (changed ??= new Map()).set(name, after);
+  }
+  if (!changed) return value;
+  const whole = Object.entries(members);
+  return Object.fromEntries(
+    whole.map(([name, member]) => [name.toWellFormed(), changed.has(name) ? changed.get(name) : member]),
+  );
 }
 
 /** Replaces each run of white space with one space, and trims the ends. */

@@ -95,8 +95,10 @@ export function sendPreflight({ request, response }: HttpExchange): boolean {
 
 function requestedHost(request: IncomingMessage, trustProxy: boolean): string {
   // node:http uses the first of two Host headers, but a proxy before it may have used the second.
-  const count = request.rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length;
-  if (count > 1) throw new LangoError('invalid-input', 'The request has more than one Host header.');
+  const isHost = (text: string, at: number) =>
+    at % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host';
+  if (request.rawHeaders.filter(isHost).length > 1)
+    throw new LangoError('invalid-input', 'The request has more than one Host header.');
   const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-host']) : undefined;
   return (forwarded ?? request.headers.host ?? '').toLowerCase();
 }

@@ -1,5 +1,5 @@
 import { LangoError, isLangoError } from '../core/errors.js';
-import type { Logger } from '../core/logger.js';
+import type { Run } from '../core/run.js';
 import type { EventType, NewEvent } from '../core/task.js';
 import { backoffMs, pause } from '../core/time.js';
 import type { Fence, TaskStore } from '../stores/tasks.js';
@@ -19,9 +19,6 @@ interface RunAppendsOptions {
   readonly first: ((events: readonly NewEvent[]) => Promise<number>) | undefined;
   /** Takes the lease again, with the next epoch: see `TaskStore.retake`. */
   readonly retake: (fence: Fence) => Promise<Fence | undefined>;
-  /** Aborts when nobody needs the events any more. */
-  readonly signal: AbortSignal;
-  readonly logger: Logger;
 }
 
 /**
@@ -29,12 +26,15 @@ interface RunAppendsOptions {
  * the results of calls that cannot be repeated are among them.
  */
 export class RunAppends {
+  /** Its signal aborts when nobody needs the events any more. */
+  readonly #run: Pick<Run, 'signal' | 'logger'>;
   readonly #options: RunAppendsOptions;
   #fence: Fence;
   #head: number;
   #first: RunAppendsOptions['first'];
 
-  constructor(options: RunAppendsOptions) {
+  constructor(run: Pick<Run, 'signal' | 'logger'>, options: RunAppendsOptions) {
+    this.#run = run;
     this.#options = options;
     this.#fence = options.fence;
     this.#head = options.head;
@@ -49,19 +49,22 @@ export class RunAppends {
   async append(events: readonly NewEvent[]): Promise<number> {
     const first = this.#first;
     this.#first = undefined;
-    const { store, logger } = this.#options;
+    const { store } = this.#options;
     try {
       this.#head = await (first ? first(events) : store.append(this.#fence, events));
     } catch (error) {
       if (first || !isOutage(error)) throw error;
-      logger.warn('the events of a run are kept until the database is back', { error: error.message });
+      this.#run.logger.warn('the events of a run are kept until the database is back', {
+        error: error.message,
+      });
       this.#head = await this.#appendLater(events, error);
     }
     return this.#head;
   }
 
   async #appendLater(events: readonly NewEvent[], outage: LangoError): Promise<number> {
-    const { store, signal } = this.#options;
+    const { store } = this.#options;
+    const { signal } = this.#run;
     const until = performance.now() + KEPT_MS;
     let last = outage;
     for (let failures = 1; performance.now() < until; failures += 1) {

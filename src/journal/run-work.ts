@@ -1,7 +1,7 @@
 import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { isTerminal, type TaskRecord } from '../core/task.js';
-import { abortable, Timer } from '../core/time.js';
+import { Timer } from '../core/time.js';
 import { scrubEvent } from '../scrub/data.js';
 import { SUSPECT_CRASHES, type TaskStore } from '../stores/tasks.js';
 import type { OpenDelegation, Replay } from './replay.js';
@@ -74,7 +74,7 @@ async function runAgent(
   }
   try {
     if (!run.abortReason) {
-      const end = await abortable(agent.run(run), run.signal, { graceMs: AGENT_STOP_GRACE_MS });
+      const end = await run.untilAborted(agent.run(run), AGENT_STOP_GRACE_MS);
       if (!run.abortReason) return end;
     }
   } catch (error) {

@@ -16,6 +16,7 @@ import type {
   TextDelta,
 } from '../core/task.js';
 import { isFromOutside } from '../core/task.js';
+import { Timer } from '../core/time.js';
 import { EventWriter, type AppendReport } from './event-writer.js';
 import { RunAppends } from './run-appends.js';
 import type { TaskDisk } from './task-disk.js';
@@ -52,15 +53,18 @@ export class TaskRun implements Run {
   readonly task: TaskRecord;
   readonly grant: Grant;
   readonly attempt: number;
-  readonly logger: Logger;
   readonly scrubber: Scrubber;
+  readonly #options: TaskRunOptions;
+  #logger: Logger | undefined;
   readonly #store: TaskRunOptions['store'];
-  readonly #isOwner: () => Promise<boolean>;
   readonly #replay: Replay;
   readonly #appends: RunAppends;
   readonly #writer: EventWriter;
-  readonly #abort = new AbortController();
+  /** Made when first needed, as most runs are over before anything asks for their signal. */
+  #abort: AbortController | undefined;
   #abortReason: LangoError | undefined;
+  /** Called at an abort. */
+  #onAbort: (() => void) | undefined;
   /** Why the run has to end soon. */
   #leaving: LangoError | undefined;
   #refusesStep = false;
@@ -77,20 +81,19 @@ export class TaskRun implements Run {
   #reading = false;
 
   constructor(options: TaskRunOptions) {
-    const { task, store, replay, firstAppend, disk, retake, logger } = options;
+    const { task, store, replay, firstAppend, disk } = options;
+    this.#options = options;
     this.task = task;
     this.grant = task.grant;
     this.attempt = replay.attempts + 1;
-    this.logger = options.logger;
     this.scrubber = options.scrubber;
     this.#store = store;
-    this.#isOwner = options.isOwner;
     this.#replay = replay;
     this.#author = task.agent;
     this.#seen = replay.head;
     this.#hasReadOutside = replay.hasReadOutside || task.grant.fromOutside === true;
-    this.#appends = new RunAppends({
-      ...{ store, retake, logger, head: replay.head, signal: this.#abort.signal },
+    this.#appends = new RunAppends(this, {
+      ...{ store, retake: options.retake, head: replay.head },
       fence: { taskId: task.id, epoch: task.epoch },
       first: firstAppend && ((events) => firstAppend.append(events)),
     });
@@ -108,7 +111,15 @@ export class TaskRun implements Run {
     this.emit({ type: 'run-start', attempt: this.attempt });
   }
 
+  get logger(): Logger {
+    return (this.#logger ??= this.#options.logger);
+  }
+
   get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.#abortReason) this.#abort.abort(this.#abortReason);
+    }
     return this.#abort.signal;
   }
 
@@ -154,7 +165,8 @@ export class TaskRun implements Run {
     const begun = performance.now();
     await this.#writer.append({ author, body });
     // A process that was paused this long may have lost the task, and another one may have settled the call.
-    if (body.type !== 'tool-call' || performance.now() - begun < LEASE_MS || (await this.#isOwner())) return;
+    if (body.type !== 'tool-call' || performance.now() - begun < LEASE_MS || (await this.#options.isOwner()))
+      return;
     this.abort(new LangoError('fenced', 'Another process took the task over.'));
     throw this.#abortReason!;
   }
@@ -208,7 +220,27 @@ export class TaskRun implements Run {
   abort(reason: LangoError): void {
     if (this.#abortReason) return;
     this.#abortReason = reason;
-    this.#abort.abort(reason);
+    this.#abort?.abort(reason);
+    this.#onAbort?.();
+  }
+
+  /** Settles as the agent's work does, or rejects with the reason of an abort `graceMs` after it. The work itself goes on. */
+  untilAborted<Result>(work: Promise<Result>, graceMs: number): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      let grace: Timer | undefined;
+      const giveUp = (): void => reject(this.#abortReason!);
+      const onAbort = (): void => void (grace = new Timer(graceMs, giveUp, { ref: false }));
+      const settle =
+        <Value>(settled: (value: Value) => void) =>
+        (value: Value): void => {
+          this.#onAbort = undefined;
+          grace?.cancel();
+          settled(value);
+        };
+      if (this.#abortReason) onAbort();
+      else this.#onAbort = onAbort;
+      work.then(settle(resolve), settle(reject));
+    });
   }
 
   /** Lets the answers and calls under way come to their results, and begins no further step. */

@@ -3,7 +3,7 @@ import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
 import { ReleasingMap } from '../core/releasing-map.js';
 import type { SecretGuard } from '../core/secrets.js';
-import type { Grant, LiveText, Scope, TaskRecord } from '../core/task.js';
+import { scopeKey, type Grant, type LiveText, type Scope, type TaskRecord } from '../core/task.js';
 import { Timer } from '../core/time.js';
 import { traceIdOf } from '../core/trace.js';
 import type { AcceptOutcome, NewTask, TaskStore } from '../stores/tasks.js';
@@ -124,7 +124,7 @@ export class Worker {
    */
   accept(entry: NewTask): Promise<AcceptOutcome> {
     const { scope, agent, message } = entry;
-    return this.#messages.run(JSON.stringify([scope.tenant, scope.owner, agent, message.id]), async () => {
+    return this.#messages.run(`${scopeKey(scope)} ${agent} ${message.id}`, async () => {
       const { store, worker, disk } = this.#options;
       const earlier = await store.findEarlier(entry);
       if (earlier) return earlier;
@@ -190,6 +190,7 @@ export class Worker {
       return;
     }
     const { store, worker, secrets, disk, eventsPerTask, onLiveText } = this.#options;
+    const loggerOf = this.#loggerOf;
     const run = new TaskRun({
       isOwner: async () => (await store.renew(worker, [task.id])).length > 0,
       retake: (fence) => store.retake(worker, fence),
@@ -200,7 +201,9 @@ export class Worker {
       disk,
       eventsPerTask,
       onLiveText: () => onLiveText(task.id),
-      logger: this.#loggerOf(task),
+      get logger() {
+        return loggerOf(task);
+      },
       scrubber: secrets.scrubber(task),
     });
     const done = workOn(run, replay, this.#options).then((again) => {
@@ -218,13 +221,13 @@ export class Worker {
     });
   }
 
-  #loggerOf(task: TaskRecord): Logger {
+  readonly #loggerOf = (task: TaskRecord): Logger => {
     const { trace } = task.grant;
     return this.#options.logger.child({
       ...{ task: task.id, agent: task.agent },
       ...(trace ? { traceId: traceIdOf(trace) } : {}),
     });
-  }
+  };
 }
 
 /** The number of delegations above a task. A task that a person sent has level 0. */

@@ -9,6 +9,8 @@ const MAX_CHARACTERS = 1024 * 1024;
 export class RecentEvents {
   /** Sorted by last write, newest last. The events of a task have no gaps and end at its newest event. */
   readonly #tasks = new ReleasingMap<string, StoredEvent[]>();
+  /** Walks over the tasks. It goes on where it stopped, as a new walk passes the places of all that was deleted. */
+  #oldest = this.#tasks[Symbol.iterator]();
   #events = 0;
   #characters = 0;
 
@@ -22,11 +24,13 @@ export class RecentEvents {
     kept.push(...events);
     this.#tasks.set(taskId, kept);
     this.#count(events, 1);
-    for (const [oldest, evicted] of this.#tasks) {
-      if (this.#events <= MAX_EVENTS && this.#characters <= MAX_CHARACTERS) return;
-      this.#tasks.delete(oldest);
-      this.#count(evicted, -1);
-    }
+    while (this.#events > MAX_EVENTS || this.#characters > MAX_CHARACTERS) this.#evict();
+  }
+
+  #evict(): void {
+    const oldest = this.#oldest.next();
+    if (oldest.done) this.#oldest = this.#tasks[Symbol.iterator]();
+    else this.forget([oldest.value[0]]);
   }
 
   forget(taskIds: readonly string[]): void {

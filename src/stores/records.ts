@@ -76,7 +76,8 @@ function columnOf(member: string): string {
 
 /** Throws `invalid-input`, which names the field, for a key with U+0000 or a lone surrogate: databases would change it. */
 export function assertKeys(keys: Readonly<Record<string, string>>): void {
-  for (const [field, value] of Object.entries(keys)) {
+  for (const field in keys) {
+    const value = keys[field]!;
     if (value.isWellFormed() && !value.includes('\0')) continue;
     const description = 'It holds U+0000 or half of a surrogate pair.';
     throw new LangoError('invalid-input', `The value of ${field} cannot be stored.`, {

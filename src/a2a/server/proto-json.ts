@@ -81,10 +81,10 @@ export function parseAs<Schema extends z.ZodType>(
 }
 
 function canonicalMembers(value: object, aliases: ReadonlyMap<string, string>, nullable?: string): object {
-  const entries = Object.entries(value);
-  if (!entries.some(([name, member]) => member === null || aliases.has(name))) return value;
+  const given = value as Readonly<Record<string, unknown>>;
+  if (!Object.keys(given).some((name) => given[name] === null || aliases.has(name))) return value;
   const members: Record<string, unknown> = {};
-  for (const [name, member] of entries)
-    if (member !== null || name === nullable) members[aliases.get(name) ?? name] = member as unknown;
+  for (const [name, member] of Object.entries(given))
+    if (member !== null || name === nullable) members[aliases.get(name) ?? name] = member;
   return members;
 }

@@ -39,11 +39,15 @@ export function cursorIn(text: string): number | undefined {
 
 /** The extensions that a client asked for, in the order of the headers. */
 export function extensionsIn(...named: readonly string[]): ReadonlySet<string> {
-  const uris = named.flatMap((text) => text.split(',')).map((uri) => uri.trim());
-  return new Set(uris.filter((uri) => uri !== ''));
+  const extensions = new Set<string>();
+  for (const uri of named.flatMap((text) => (text === '' ? [] : text.split(',')))) extensions.add(uri.trim());
+  extensions.delete('');
+  return extensions;
 }
 
 /** The extensions in use, as the response's header names them: those that the client named and we know. Empty for none. */
 export function activatedExtensions(named: string): string {
-  return [...extensionsIn(named)].filter((uri) => KNOWN_EXTENSIONS.includes(uri)).join(', ');
+  return named === ''
+    ? ''
+    : [...extensionsIn(named)].filter((uri) => KNOWN_EXTENSIONS.includes(uri)).join(', ');
 }

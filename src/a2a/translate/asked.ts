@@ -71,6 +71,7 @@ function withoutInStatus<Whole extends Marked & Pick<Task, 'status'>>(
 /** Leaves these members of the metadata out, and the metadata when it has no others. */
 function without<Whole extends Marked>(whole: Whole, names: readonly string[]): Whole {
   if (!whole.metadata) return whole;
-  const left = Object.entries(whole.metadata).filter(([name]) => !names.includes(name));
-  return { ...whole, metadata: left.length === 0 ? undefined : Object.fromEntries(left) };
+  const left = Object.keys(whole.metadata).filter((name) => !names.includes(name));
+  const kept = () => Object.fromEntries(left.map((name) => [name, whole.metadata![name] as unknown]));
+  return { ...whole, metadata: left.length === 0 ? undefined : kept() };
 }
