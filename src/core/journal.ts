@@ -76,3 +76,20 @@ export interface TaskPage {
   readonly nextPageToken: string;
   readonly totalSize: number;
 }
+
+/** The events that one read loads. */
+const PAGE = 1_000;
+
+/** Yields the events of a log after the event `after`, up to and including the event `head`, in pages. */
+export async function* readPages(
+  journal: Pick<Journal, 'read'>,
+  taskId: string,
+  { after, head, size = PAGE }: { readonly after: number; readonly head: number; readonly size?: number },
+): AsyncGenerator<readonly TaskEvent[], void, undefined> {
+  for (let read = after; read < head;) {
+    const events = await journal.read(taskId, read, Math.min(size, head - read));
+    if (events.length === 0) return;
+    read = events.at(-1)!.seq;
+    yield events;
+  }
+}

@@ -1,5 +1,5 @@
 import { LangoError } from '../core/errors.js';
-import type { Journal } from '../core/journal.js';
+import { readPages, type Journal } from '../core/journal.js';
 import { nameAtVendor, type Usage } from '../core/model.js';
 import type { Attribute, Attributes, Span, TaskTrace } from '../core/node-status.js';
 import { isInterrupted, isTerminal } from '../core/task.js';
@@ -56,23 +56,18 @@ export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
 
 type OpenSpan = { -readonly [Key in keyof Span]: Span[Key] } & { attributes: Record<string, Attribute> };
 
-/** Reads the spans of a task, its own first: at most `MAX_SPANS` and one more. */
+/** Reads the spans of a task, its own first: at most `MAX_SPANS`, and more from its last read. */
 async function spansOf(tasks: Tasks, task: TaskRecord): Promise<readonly OpenSpan[]> {
   const projection = new Projection(task);
-  for await (const event of eventsOf(tasks, task)) {
-    projection.read(event);
+  for await (const events of readPages(tasks, task.id, {
+    after: 0,
+    head: task.head,
+    size: EVENTS_PER_READ,
+  })) {
+    for (const event of events) projection.read(event);
     if (projection.spans.length > MAX_SPANS) break;
   }
   return projection.spans;
-}
-
-/** Reads the journal of a task up to the head in its record. */
-async function* eventsOf(tasks: Pick<Journal, 'read'>, { id, head }: TaskRecord): AsyncIterable<TaskEvent> {
-  for (let seq = 0; seq < head; seq += EVENTS_PER_READ) {
-    const events = await tasks.read(id, seq, EVENTS_PER_READ);
-    yield* events.filter((event) => event.seq <= head);
-    if (events.length === 0) return;
-  }
 }
 
 /** Returns the spans of a task that ended after its event `after`. With `content`, they hold texts of people and models. */
@@ -82,10 +77,11 @@ export async function endedSpans(
   { after, content }: { readonly after: number; readonly content: boolean },
 ): Promise<readonly Span[]> {
   const projection = new Projection(task, content);
-  for await (const event of eventsOf(tasks, task)) {
-    projection.read(event);
-    if (event.seq === after) projection.ended.length = 0;
-  }
+  for await (const events of readPages(tasks, task.id, { after: 0, head: task.head, size: EVENTS_PER_READ }))
+    for (const event of events) {
+      projection.read(event);
+      if (event.seq === after) projection.ended.length = 0;
+    }
   return projection.ended;
 }
 

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { AGENT_NAME, type AgentProfile, type Skill } from '../../core/agent.js';
 import { CARD_PATH, OLD_CARD_PATH, OMITS_MEMBERS, SIGNATURE_ALGORITHMS } from '../../core/card.js';
 import { LangoError, errorText, isLangoError } from '../../core/errors.js';
-import { assertJsonValue, isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { assertJsonValue, isJsonObject, parseJson, type Json, type JsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { OUR_EXTENSIONS } from '../../core/extensions.js';
 import { parseGrpcAddress } from './grpc-transport.js';
@@ -83,7 +83,7 @@ export async function fetchFirst(
       const text = `The server responded to the request for the ${what} with status ${response.status}.`;
       throw new LangoError('unavailable', text);
     }
-    const json = parseJson(await readText(response, request.maxBytes, what), what);
+    const json = parseDocument(await readText(response, request.maxBytes, what), what);
     const etag = response.headers.get('etag');
     if (etag !== null) request.held?.set(url, { etag, json });
     return { url, json };
@@ -115,13 +115,9 @@ async function readText(response: Response, maxBytes: number, what: string): Pro
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function parseJson(text: string, what: string): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw invalid(`The ${what} is not JSON.`, cause);
-  }
+function parseDocument(text: string, what: string): JsonObject {
+  const value = parseJson(text);
+  if (value === undefined) throw invalid(`The ${what} is not JSON.`);
   if (!isJsonObject(value)) throw invalid(`The ${what} is not a JSON object.`);
   try {
     assertJsonValue(value, JSON_LIMITS);

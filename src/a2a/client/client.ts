@@ -13,9 +13,8 @@ import { objects } from '../translate/unchecked.js';
 import { fetchCard } from './card.js';
 import { tokenCredential } from '../../core/credential.js';
 import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
-import type { GrpcRules } from './grpc-transport.js';
-import type { Binding, WireLink } from './link.js';
-import { openRemote } from './load.js';
+import type { WireLink } from './link.js';
+import { openRemote, type LoadOptions } from './load.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import type { ClientEvent } from './reader.js';
 import { TaskReader } from './reader.js';
@@ -23,16 +22,10 @@ import type { RetryRules } from './watch.js';
 import { DEFAULT_RETRY, watchTask } from './watch.js';
 import { requestOptions } from './wire-tasks.js';
 
-export interface ClientOptions {
+export interface ClientOptions extends Pick<LoadOptions, 'fetch' | 'grpc' | 'binding' | 'retry'> {
   /** The address of a Lango server, or of any A2A agent. */
   readonly url: string;
   readonly token?: string;
-  readonly fetch: typeof fetch;
-  /** The rules for gRPC connections. Without them gRPC is not used. */
-  readonly grpc?: GrpcRules;
-  /** The only binding to use. Default: the first interface of the card that we support, HTTP before gRPC. */
-  readonly binding?: Binding | undefined;
-  readonly retry?: Partial<RetryRules>;
 }
 
 export interface SendRequest {

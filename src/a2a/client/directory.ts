@@ -185,7 +185,7 @@ export class RefreshingDirectory implements PeerDirectory {
   /** The card of a remote agent as it was received; undefined while there is none. */
   cardOf(name: string): JsonObject | undefined {
     const found = this.#entries.find((entry) => nameOf(entry) === name);
-    return found?.source.kind === 'remote' ? found.agent?.card : undefined;
+    return found?.source.kind === 'remote' ? found.agent?.json : undefined;
   }
 
   /** The remote sources, whether or not their cards are loaded. */
@@ -196,9 +196,9 @@ export class RefreshingDirectory implements PeerDirectory {
   /** The remote agents in use, each with the address of its card without the query, which may hold a key. */
   known(): readonly (AgentProfile & { readonly cardUrl: string })[] {
     return this.#entries.flatMap(({ agent }) => {
-      if (agent?.cardUrl === undefined) return [];
+      if (agent?.url === undefined) return [];
       const { name, description, skills } = agent.peer;
-      const { origin, pathname } = new URL(agent.cardUrl);
+      const { origin, pathname } = new URL(agent.url);
       return { name, description, skills, cardUrl: origin + pathname };
     });
   }
@@ -244,7 +244,7 @@ export class RefreshingDirectory implements PeerDirectory {
     entry.problem = agent.note;
     agent.link.breaker = entry.source.kind === 'remote' ? entry.breaker : undefined;
     if (entry.agent?.fingerprint === agent.fingerprint) {
-      entry.agent = { ...entry.agent, card: agent.card };
+      entry.agent = { ...entry.agent, json: agent.json };
       return;
     }
     const change = entry.agent ? 'agent changed its card' : 'agent joined';

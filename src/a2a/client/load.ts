@@ -88,17 +88,11 @@ export interface OpenOptions {
   readonly relocate?: boolean;
 }
 
-export interface LoadedAgent {
+export interface LoadedAgent extends Omit<OpenAgent, 'card' | 'link'> {
   readonly peer: Peer;
   readonly link: MovingLink;
-  /** The card as it was received. */
-  readonly card: JsonObject;
-  /** The address of the card; undefined for an agent in this process. */
-  readonly cardUrl: string | undefined;
   /** Changes when the card does, apart from its signatures. */
   readonly fingerprint: string;
-  /** Why the agent may refuse requests, although it is used. */
-  readonly note?: SkipReason | undefined;
 }
 
 export interface SkipReason {
@@ -159,12 +153,10 @@ async function loadAgent(
     // Agents of this server have the limits of their own tasks.
     const limits = isRemote ? { ...REMOTE_LIMITS, ...options.limits } : CLIENT_LIMITS;
     return {
+      ...opened,
       link,
       peer: createPeer({ profile, link, retry, limits, rename: renamer(source, card, profile), isRemote }),
-      card: opened.json,
-      cardUrl: opened.url,
       fingerprint: fingerprint(source, profile, card),
-      note: opened.note,
     };
   } catch (cause) {
     const error = fromWireError(cause);
@@ -216,7 +208,7 @@ interface OpenAgent<Connection extends Link = Link> {
   /** The address of the card; undefined for an agent in this process. */
   readonly url?: string;
   readonly link: Connection;
-  /** A sentence about a credential that the card asks for and the entry does not have; undefined when they fit. */
+  /** Why the agent may refuse requests, although it is used: its card asks for a credential that the entry does not have. */
   readonly note?: SkipReason | undefined;
 }
 
@@ -232,7 +224,7 @@ async function openUnlessKnown(
 ): Promise<OpenAgent | LoadedAgent> {
   const options = { ...given, ...source.connect };
   const read = await readCard(source, options);
-  return known?.card === read.json ? known : openCard(read, source, options);
+  return known?.json === read.json ? known : openCard(read, source, options);
 }
 
 /** Loads a remote card and opens a link to its agent. Throws a `LangoError`. */

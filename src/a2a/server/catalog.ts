@@ -1,5 +1,5 @@
 import type { AgentCard } from '@a2a-js/sdk';
-import type { Skill } from '../../core/agent.js';
+import type { AgentProfile } from '../../core/agent.js';
 import { CARD_PATH } from '../../core/card.js';
 import type { HttpExchange } from '../../core/http.js';
 import type { JsonObject } from '../../core/json.js';
@@ -22,12 +22,9 @@ export interface Catalog {
 }
 
 /** An agent on another server that this node delegates to. Its texts are from outside. */
-export interface KnownAgent {
-  readonly name: string;
-  readonly description: string;
+export interface KnownAgent extends Pick<AgentProfile, 'name' | 'description' | 'skills'> {
   /** The address of its card. */
   readonly cardUrl: string;
-  readonly skills: readonly Skill[];
 }
 
 /**

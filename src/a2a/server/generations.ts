@@ -1,9 +1,8 @@
 import { LangoError, isLangoError } from '../../core/errors.js';
-import type { Accepted, Journal, Submission } from '../../core/journal.js';
+import { readPages, type Accepted, type Journal, type Submission } from '../../core/journal.js';
 import { isTerminal, type TaskRecord } from '../../core/task.js';
 import { Deadline } from '../../core/time.js';
 import { Changes } from '../translate/generation.js';
-import { readPages } from './task-reading.js';
 
 /** The longest time that a client waits for a change; it then gets the task as it is, and asks again. */
 const WAIT_MS = 25_000;

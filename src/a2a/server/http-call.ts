@@ -71,9 +71,7 @@ export class HttpCall implements Call {
 
   /** The context of a call whose client waits for no response. */
   toDetachedContext(version: ProtocolVersion): ServerCallContext {
-    const { scope, viewer, from, trace, extensions } = this;
-    const signal = AbortSignal.abort();
-    return toCallContext({ scope, viewer, signal, after: undefined, from, trace, version, extensions });
+    return toCallContext({ ...this, version, signal: AbortSignal.abort(), after: undefined });
   }
 }
 

@@ -1,3 +1,4 @@
+import { readPages } from '../../core/journal.js';
 import type { Message } from '../../core/message.js';
 import type { Origin } from '../../core/origin.js';
 import { activityOf, type Scope, type TaskEvent, type TaskRecord } from '../../core/task.js';
@@ -9,9 +10,8 @@ import type { AgentTasks, StreamView } from './agent-tasks.js';
 
 /** The parts of a request that an executor gets besides the message, as over the wire. */
 const REQUEST = { configuration: { returnImmediately: true } };
-/** The number of newest tasks of a context that are searched for a message, and the number of events that a read loads. */
+/** The number of newest tasks of a context that are searched for a message. */
 const MAX_TASKS = 20;
-const PAGE = 1_000;
 
 /** The calls about the tasks of an agent by a peer in this process: no socket, and nothing is translated for the wire. */
 export class LocalTasks implements TaskCalls {
@@ -75,10 +75,8 @@ export class LocalTasks implements TaskCalls {
   }
 
   async #holds(task: TaskRecord, messageId: string): Promise<boolean> {
-    for (let after = 0; after < task.head; after += PAGE) {
-      const events = await this.#tasks.journal.read(task.id, after, PAGE);
+    for await (const events of readPages(this.#tasks.journal, task.id, { after: 0, head: task.head }))
       if (events.some(({ body }) => body.type === 'message' && body.message.id === messageId)) return true;
-    }
     return false;
   }
 }

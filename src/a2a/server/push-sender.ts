@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import { StreamResponse } from '@a2a-js/sdk';
 import { LangoError, isLangoError } from '../../core/errors.js';
-import type { ReadKeys } from '../../core/card.js';
+import { signJwt, type ReadKeys } from '../../core/card.js';
 import type { PushSender, PushDelivery, Sealer } from '../../core/push.js';
 import { retryAfterMs } from '../../core/retry.js';
 import { continueTrace } from '../../core/trace.js';
 import type { Journal } from '../../core/journal.js';
+import type { JsonObject } from '../../core/json.js';
 import type { TaskEvent } from '../../core/task.js';
 import { isNews, keepAskedInEvent } from '../translate/asked.js';
 import { toWireMessage } from '../translate/content.js';
@@ -13,8 +14,8 @@ import { toStreamResponse } from '../translate/events.js';
 import { Changes } from '../translate/generation.js';
 import { replyIn } from './agent-tasks.js';
 import type { SealedPush } from './push-configs.js';
-import { signJwt } from '../../core/card.js';
 import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo, type AuthorOf } from './task-reading.js';
+import { SCHEMA_DIALECT } from './v03/dialect.js';
 
 interface PushSenderOptions {
   /** The egress client: it checks addresses, and bounds time and size. */
@@ -57,8 +58,8 @@ export function createPushSender(options: PushSenderOptions): PushSender {
           : toPayload(event, { delivery, author: authorOf(event), asked });
       if (!payload) return;
       const body = isCurrent
-        ? JSON.stringify(StreamResponse.toJSON({ payload }))
-        : await legacyBody({ payload });
+        ? JSON.stringify(toJson(payload))
+        : JSON.stringify(SCHEMA_DIALECT.event('SubscribeToTask', toJson(payload)));
       const headers = {
         ...authentication(delivery, sealed),
         ...(await signature({ delivery, event, body }, options)),
@@ -75,6 +76,8 @@ export function createPushSender(options: PushSenderOptions): PushSender {
 }
 
 type Payload = StreamResponse['payload'];
+
+const toJson = (payload: Payload) => StreamResponse.toJSON({ payload }) as JsonObject;
 
 /** The event as a stream shows it to a client that asked for the same extensions. */
 function toPayload(
@@ -108,12 +111,6 @@ async function post(send: typeof fetch, url: string, init: Pick<RequestInit, 'he
     if (!isLangoError(error, 'timeout')) throw error;
     throw new LangoError('timeout', error.message, { cause: error, retryable: true });
   }
-}
-
-/** Receivers of 0.3 expect the Task without a wrapper. */
-async function legacyBody(response: StreamResponse): Promise<string> {
-  const { V03PushNotificationSerializer } = await import('@a2a-js/sdk/compat/v0_3/server');
-  return new V03PushNotificationSerializer().serialize(response).body;
 }
 
 function openSealed({ sealed }: PushDelivery, sealer: Sealer): SealedPush {

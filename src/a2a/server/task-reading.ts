@@ -1,6 +1,6 @@
 import { Task } from '@a2a-js/sdk';
 import { BoundedCache } from '../../core/bounded-cache.js';
-import type { Journal } from '../../core/journal.js';
+import { readPages, type Journal } from '../../core/journal.js';
 import {
   isTerminal,
   stateAfter,
@@ -15,7 +15,6 @@ import { wantsGeneration } from '../translate/generation.js';
 import { TaskFold, type TaskStatus, type TaskView } from '../translate/task.js';
 import type { TaskSnapshot } from '../translate/updates.js';
 
-const PAGE = 1_000;
 /** The newest messages in the response to a send and in a push config's Task, without `historyLength`. GetTask has all. */
 export const DEFAULT_HISTORY_LENGTH = 50;
 
@@ -117,20 +116,6 @@ export class WaitingTasks {
   keep(reading: TaskReading): void {
     const { id, state } = reading.record;
     if (reading instanceof WaitingTask && !isTerminal(state)) this.#tasks.set(id, reading, reading.size);
-  }
-}
-
-/** Yields the events of a log after the event `after`, up to and including the event `head`, in pages. */
-export async function* readPages(
-  journal: Pick<Journal, 'read'>,
-  taskId: string,
-  { after, head, size = PAGE }: { readonly after: number; readonly head: number; readonly size?: number },
-): AsyncGenerator<readonly TaskEvent[], void, undefined> {
-  for (let read = after; read < head;) {
-    const events = await journal.read(taskId, read, Math.min(size, head - read));
-    if (events.length === 0) return;
-    read = events.at(-1)!.seq;
-    yield events;
   }
 }
 

@@ -59,7 +59,7 @@ function tooMany(message: string, hint: string): LangoError {
   return new LangoError('too-many', message, { retryable: true, hint });
 }
 
-type OpenCall = Pick<ServerUnaryCall<unknown, unknown>, 'getPeer' | 'cancelled'> & {
+export type OpenCall = Pick<ServerUnaryCall<unknown, unknown>, 'getPeer' | 'cancelled'> & {
   once(event: 'cancelled', listener: () => void): unknown;
 };
 

@@ -15,6 +15,7 @@ import { readTrace } from '../../translate/trace.js';
 import type { Call } from '../../translate/call.js';
 import { CURSOR_PARAMETER, EXTENSIONS_PARAMETERS, cursorIn, extensionsIn } from '../service-parameters.js';
 import type { ProtocolVersion } from '../service-parameters.js';
+import type { OpenCall } from './flow-control.js';
 import { statusOf } from './status.js';
 
 export interface GateOptions {
@@ -142,9 +143,8 @@ function certificateOf(call: ServerInterceptingCallInterface): ClientCertificate
 }
 
 /** A call whose message is not decoded yet. */
-export type AnyCall = Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'request' | 'sendMetadata'> & {
-  once(event: 'cancelled', listener: () => void): unknown;
-};
+export type AnyCall = OpenCall &
+  Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'request' | 'sendMetadata'>;
 
 interface CallFacts extends Admission {
   readonly version: ProtocolVersion;

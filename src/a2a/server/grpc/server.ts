@@ -9,8 +9,7 @@ import { SERVICE_0_3 } from './old-methods.js';
 import { createService, type ServiceOptions } from './service.js';
 
 /** Limits with the names of `server.limits`. */
-interface GrpcLimits {
-  readonly bodyBytes: number;
+interface GrpcLimits extends Pick<GateOptions['limits'], 'bodyBytes'> {
   /** Time for the TLS handshake. */
   readonly headerSeconds: number;
   readonly connections: number;
