@@ -9,24 +9,18 @@ import { safeLine } from '../../terminal/safe-text.js';
 import { MIN_PASSPHRASE } from './settings.js';
 import { SEALED_VAULT } from './vault/sealed-vault.js';
 
-type Call<Flags = object> = CommandCall<unknown, Flags>;
-
 interface PermissionFlags {
   readonly for?: readonly string[];
   readonly host?: readonly string[];
 }
 
-interface SetFlags extends PermissionFlags {
-  readonly replace?: boolean;
-}
-
-interface RotateFlags {
-  readonly passphrase?: boolean;
-  readonly keyFile?: boolean;
-}
+type Call = CommandCall<
+  unknown,
+  PermissionFlags & Readonly<Partial<Record<'replace' | 'passphrase' | 'keyFile', boolean>>>
+>;
 
 /** `lango secrets set`: reads the value from the terminal, without echo, or from standard input. */
-export async function setSecret(call: Call<SetFlags>, name: string): Promise<Report> {
+export async function setSecret(call: Call, name: string): Promise<Report> {
   const { flags, terminal } = call;
   const isGiven = flags.for !== undefined || flags.host !== undefined;
   const given = permissionIn(flags);
@@ -46,7 +40,7 @@ export async function listSecrets(call: Call): Promise<Report> {
 }
 
 /** `lango secrets allow`: sets where a secret may be used. */
-export async function allowSecret(call: Call<PermissionFlags>, name: string): Promise<Report> {
+export async function allowSecret(call: Call, name: string): Promise<Report> {
   const input = { name, ...permissionIn(call.flags) };
   const { secret } = await call.withOwner(VAULT_OPERATIONS, (owner) => owner.allowSecret(input));
   return reportOn(secret, `Changed where the secret ${secret.name} may be used.`, call.terminal);
@@ -60,7 +54,7 @@ export async function deleteSecret(call: Call, name: string): Promise<Report> {
 }
 
 /** `lango secrets rotate`: makes a new master key. The server must be stopped: it would use the old key. */
-export async function rotateKey(call: Call<RotateFlags>): Promise<Report> {
+export async function rotateKey(call: Call): Promise<Report> {
   const { flags } = call;
   if (flags.passphrase && flags.keyFile) throw usageError('Give --passphrase or --key-file, not both.');
   return call.inFolder(async (services) => {

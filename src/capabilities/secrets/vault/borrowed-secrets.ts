@@ -4,7 +4,7 @@ import type { Logger } from '../../../core/logger.js';
 import { referencedSecrets, replaceReferences } from '../../../core/secrets.js';
 import type { Scrubber, SecretGuard, SecretUse } from '../../../core/secrets.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
-import { bothScrubbers, compileValues, liveScrubber } from './value-scrubber.js';
+import { bothScrubbers, ScrubbedValues } from './value-scrubber.js';
 
 export interface BorrowedSecretsOptions {
   /** Asks the node that stores the secrets for a value. Rejects with `not-found`, `forbidden` or `unavailable`. */
@@ -13,11 +13,6 @@ export interface BorrowedSecretsOptions {
   readonly own: Pick<SecretGuard, 'scrubber'>;
   readonly ownEverywhere: Scrubber;
   readonly logger: Logger;
-}
-
-interface Held {
-  readonly name: string;
-  readonly value: string;
 }
 
 /** Maximum number of values that commands got and that are held after their calls, of all owners together. */
@@ -30,12 +25,10 @@ const GIVEN_MAX = 500;
  */
 export class BorrowedSecrets implements SecretGuard {
   readonly #options: BorrowedSecretsOptions;
-  /** The values to search for, by owner. */
-  readonly #held = new Map<string, ReadonlySet<Held>>();
+  /** The values to search for, each with a key of its own: two calls may hold the same value. */
+  readonly #held = new ScrubbedValues<symbol>();
   /** Drops a value that commands got, by owner, name and value. The value given longest ago is first. */
   readonly #given = new BoundedCache<string, () => void>(GIVEN_MAX, { onDropped: (_, drop) => drop() });
-  /** The scrubbers by owner, and '' for all owners. Compiled at first use after a change. */
-  readonly #compiled = new Map<string, Scrubber>();
 
   constructor(options: BorrowedSecretsOptions) {
     this.#options = options;
@@ -43,14 +36,11 @@ export class BorrowedSecrets implements SecretGuard {
 
   /** The scrubber for the log, which removes the secrets of all owners. */
   get everywhere(): Scrubber {
-    const held = liveScrubber(() => this.#compile('', [...this.#held.values()]));
-    return bothScrubbers(this.#options.ownEverywhere, held);
+    return bothScrubbers(this.#options.ownEverywhere, this.#held.everywhere);
   }
 
   scrubber(scope: Scope): Scrubber {
-    const owner = scopeKey(scope);
-    const held = liveScrubber(() => this.#compile(owner, [this.#held.get(owner) ?? new Set()]));
-    return bothScrubbers(this.#options.own.scrubber(scope), held);
+    return bothScrubbers(this.#options.own.scrubber(scope), this.#held.scrubber(scope));
   }
 
   async resolve(scope: Scope, text: string, use: SecretUse): Promise<string> {
@@ -64,7 +54,7 @@ export class BorrowedSecrets implements SecretGuard {
     const values = new Map<string, string>();
     for (const name of names) {
       const value = await this.#options.ask(scope, name, use);
-      this.#hold(scope, { name, value }, use);
+      this.#hold(scope, [name, value], use);
       values.set(name, value);
       const { owner } = scope;
       this.#options.logger.info('a secret was borrowed', { secret: name, owner, tool: use.tool });
@@ -72,30 +62,18 @@ export class BorrowedSecrets implements SecretGuard {
     return replaceReferences(text, (name) => values.get(name)!);
   }
 
-  #hold(scope: Scope, held: Held, { place, scrubbed = Promise.resolve() }: SecretUse): void {
-    const owner = scopeKey(scope);
-    const key = JSON.stringify([owner, held.name, held.value]);
-    const known = place === 'exec' ? this.#given.get(key) : undefined;
-    if (!known) this.#change(owner, (before) => before.add(held));
-    const remove = () => this.#change(owner, (before) => void before.delete(held));
+  #hold(
+    scope: Scope,
+    secret: readonly [name: string, value: string],
+    { place, scrubbed = Promise.resolve() }: SecretUse,
+  ): void {
+    const id = JSON.stringify([scopeKey(scope), ...secret]);
+    const known = place === 'exec' ? this.#given.get(id) : undefined;
+    const key = Symbol(secret[0]);
+    if (!known) this.#held.set(scope, key, secret);
+    const remove = () => this.#held.delete(scope, key);
     const drop = known ?? (() => void scrubbed.then(remove, remove));
-    if (place === 'exec') this.#given.set(key, drop);
+    if (place === 'exec') this.#given.set(id, drop);
     else drop();
-  }
-
-  #change(owner: string, apply: (held: Set<Held>) => unknown): void {
-    const held = new Set(this.#held.get(owner));
-    apply(held);
-    if (held.size > 0) this.#held.set(owner, held);
-    else this.#held.delete(owner);
-    this.#compiled.delete(owner);
-    this.#compiled.delete('');
-  }
-
-  #compile(key: string, sets: readonly ReadonlySet<Held>[]): Scrubber {
-    const all = sets.flatMap((held) => [...held].map(({ name, value }) => [name, value] as const));
-    const known = this.#compiled.get(key) ?? compileValues(all);
-    if (all.length > 0) this.#compiled.set(key, known);
-    return known;
   }
 }

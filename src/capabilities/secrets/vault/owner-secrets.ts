@@ -2,23 +2,17 @@ import { LangoError, errorText } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import type { Scrubber, SecretGuard, SecretPlace, SecretUse } from '../../../core/secrets.js';
-import { noScrubber, SECRET_PLACES, secretReference } from '../../../core/secrets.js';
+import { SECRET_PLACES, secretReference } from '../../../core/secrets.js';
 import { referencedSecrets, replaceReferences } from '../../../core/secrets.js';
-import { scopeKey, type Scope } from '../../../core/task.js';
+import type { Scope } from '../../../core/task.js';
 import type { NewSecret, SecretItem, SecretPermission, SecretStore } from '../../../core/vault.js';
 import type { OpenedEntry, VaultItem } from '../../../core/vault.js';
-import { compileValues, liveScrubber, MIN_SECRET } from './value-scrubber.js';
+import { MIN_SECRET, ScrubbedValues } from './value-scrubber.js';
 import type { SealedVault } from './vault.js';
 
 const MAX_CHARACTERS = 16 * 1024;
 const MAX_HOSTS = 50;
 const HOST = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
-
-interface SecretsOfOwner {
-  readonly values: Map<string, string>;
-  /** Compiled at first use after a change. */
-  scrubber: Scrubber | undefined;
-}
 
 /**
  * The secrets of all owners. The vault stores them, tools get them only where their owner allowed it, and scrubbers remove
@@ -27,8 +21,8 @@ interface SecretsOfOwner {
 export class OwnerSecrets implements SecretStore, SecretGuard {
   readonly #vault: SealedVault;
   readonly #logger: Logger;
-  readonly #owned = new Map<string, SecretsOfOwner>();
-  #all: Scrubber | undefined;
+  /** By the names of the secrets. */
+  readonly #values = new ScrubbedValues<string>();
 
   private constructor(vault: SealedVault, logger: Logger) {
     this.#vault = vault;
@@ -38,24 +32,16 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
   /** Loads all secrets. A damaged secret is skipped with a warning. */
   static async open(vault: SealedVault, logger: Logger): Promise<OwnerSecrets> {
     const secrets = new OwnerSecrets(vault, logger);
-    for (const scope of await vault.scopes('secret')) {
+    for (const scope of await vault.scopes('secret'))
       for (const { name } of await vault.list(scope, 'secret')) await secrets.#load(scope, name);
-      secrets.#changed(scope);
-    }
     return secrets;
   }
 
   /** The scrubber for the log, which removes the secrets of all owners. */
-  readonly everywhere: Scrubber = liveScrubber(
-    () => (this.#all ??= compileValues([...this.#owned.values()].flatMap(({ values }) => [...values]))),
-  );
+  readonly everywhere: Scrubber = this.#values.everywhere;
 
   scrubber(scope: Scope): Scrubber {
-    const name = scopeKey(scope);
-    return liveScrubber(() => {
-      const owned = this.#owned.get(name);
-      return owned ? (owned.scrubber ??= compileValues([...owned.values])) : noScrubber;
-    });
+    return this.#values.scrubber(scope);
   }
 
   async store(scope: Scope, secret: NewSecret): Promise<SecretItem> {
@@ -70,22 +56,21 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
     const metadata = { ...permission, ...(key === undefined ? {} : { key }) };
     const entry = { kind: 'secret' as const, name, value: Buffer.from(value, 'utf8'), metadata };
     const item = await this.#vault.put(scope, entry, replace ? expected : 0);
-    this.#setValue(scope, name, value);
+    this.#values.set(scope, name, [name, value]);
     return toItem(item);
   }
 
   /** Returns a secret for this server's own use. Scrubbers find its value from now on, also when another process stored it. */
   async open(scope: Scope, name: string): Promise<OpenedEntry | undefined> {
     const entry = await this.#vault.get(scope, 'secret', name);
-    if (entry) this.#setValue(scope, name, Buffer.from(entry.value).toString('utf8'));
+    if (entry) this.#values.set(scope, name, [name, Buffer.from(entry.value).toString('utf8')]);
     return entry;
   }
 
   async list(scope: Scope): Promise<readonly SecretItem[]> {
     const items = await this.#vault.list(scope, 'secret');
-    const values = this.#owned.get(scopeKey(scope))?.values;
     return items.map((item) =>
-      values?.has(item.name) ? toItem(item) : { ...toItem(item), isDamaged: true },
+      this.#values.has(scope, item.name) ? toItem(item) : { ...toItem(item), isDamaged: true },
     );
   }
 
@@ -101,8 +86,7 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
 
   async delete(scope: Scope, name: string): Promise<boolean> {
     const existed = await this.#vault.delete(scope, 'secret', name);
-    this.#owned.get(scopeKey(scope))?.values.delete(name);
-    this.#changed(scope);
+    this.#values.delete(scope, name);
     return existed;
   }
 
@@ -128,31 +112,10 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
 
   async #load(scope: Scope, name: string): Promise<void> {
     try {
-      const entry = await this.#vault.get(scope, 'secret', name);
-      if (entry) this.#of(scope).values.set(name, Buffer.from(entry.value).toString('utf8'));
+      await this.open(scope, name);
     } catch (error) {
       this.#logger.warn('a secret cannot be read', { secret: name, error: errorText(error) });
     }
-  }
-
-  #setValue(scope: Scope, name: string, value: string): void {
-    const { values } = this.#of(scope);
-    if (values.get(name) === value) return;
-    values.set(name, value);
-    this.#changed(scope);
-  }
-
-  #of(scope: Scope): SecretsOfOwner {
-    const known = this.#owned.get(scopeKey(scope)) ?? { values: new Map(), scrubber: undefined };
-    this.#owned.set(scopeKey(scope), known);
-    return known;
-  }
-
-  #changed(scope: Scope): void {
-    const owned = this.#owned.get(scopeKey(scope));
-    if (!owned) return;
-    owned.scrubber = undefined;
-    this.#all = undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 import { parseObject } from '../../../core/json.js';
 import { secretReference, type Scrubber } from '../../../core/secrets.js';
+import { scopeKey, type Scope } from '../../../core/task.js';
 import { compileScrubber } from '../../../scrub/scrubber.js';
 
 /** A shorter value could not be told apart from ordinary text, in characters. */
@@ -44,7 +45,7 @@ function hiddenMembers(value: string): readonly string[] {
 }
 
 /** A scrubber for the secrets at the time of each call. */
-export function liveScrubber(current: () => Scrubber): Scrubber {
+function liveScrubber(current: () => Scrubber): Scrubber {
   return {
     get isEmpty() {
       return current().isEmpty;
@@ -52,6 +53,56 @@ export function liveScrubber(current: () => Scrubber): Scrubber {
     text: (text) => current().text(text),
     stream: () => current().stream(),
   };
+}
+
+type Secret = readonly [name: string, value: string];
+
+/** The values of secrets that scrubbers remove, by owner and key. A scrubber is compiled at its first use after a change. */
+export class ScrubbedValues<Key> {
+  readonly #owners = new Map<string, Map<Key, Secret>>();
+  /** By owner, and '' for all owners. */
+  readonly #compiled = new Map<string, Scrubber>();
+
+  /** Removes the values of all owners. */
+  readonly everywhere: Scrubber = liveScrubber(() => this.#compile('', [...this.#owners.values()]));
+
+  /** Removes the values of one owner. It always knows the newest ones. */
+  scrubber(scope: Scope): Scrubber {
+    const owner = scopeKey(scope);
+    return liveScrubber(() => this.#compile(owner, [this.#owners.get(owner) ?? new Map()]));
+  }
+
+  has(scope: Scope, key: Key): boolean {
+    return this.#owners.get(scopeKey(scope))?.has(key) ?? false;
+  }
+
+  set(scope: Scope, key: Key, secret: Secret): void {
+    const owner = scopeKey(scope);
+    const values = this.#owners.get(owner) ?? new Map<Key, Secret>();
+    if (values.get(key)?.[1] === secret[1]) return;
+    this.#owners.set(owner, values.set(key, secret));
+    this.#changed(owner);
+  }
+
+  delete(scope: Scope, key: Key): void {
+    const owner = scopeKey(scope);
+    const values = this.#owners.get(owner);
+    values?.delete(key);
+    if (values?.size === 0) this.#owners.delete(owner);
+    this.#changed(owner);
+  }
+
+  #changed(owner: string): void {
+    this.#compiled.delete(owner);
+    this.#compiled.delete('');
+  }
+
+  #compile(owner: string, maps: readonly ReadonlyMap<Key, Secret>[]): Scrubber {
+    const secrets = maps.flatMap((values) => [...values.values()]);
+    const known = this.#compiled.get(owner) ?? compileValues(secrets);
+    if (secrets.length > 0) this.#compiled.set(owner, known);
+    return known;
+  }
 }
 
 /** Returns a scrubber that applies `first` and then `second`. */
