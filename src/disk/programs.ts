@@ -31,6 +31,12 @@ export function isInstalled(name: string): boolean {
   }
 }
 
+/** The arguments by which `setpriv` gives up the rights of root for good, to run a program as this account. */
+export function droppedRights(uid: number, gid: number): readonly string[] {
+  const account = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
+  return [...account, '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
+}
+
 /** Whether a process with this id runs, also one of another user. */
 export function isAlive(pid: number): boolean {
   try {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { lchown, lstat, mkdir, stat } from 'node:fs/promises';
+import { lchown, lstat, mkdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, LangoError } from '../core/errors.js';
 import { scopeKey, type Scope } from '../core/task.js';
@@ -35,6 +35,14 @@ export class WorkFolders {
     if (this.isApart) await Promise.all(this.roots.map((root) => makeOwnFolder(root, ownFolderName(scope))));
     return this.of(scope);
   }
+
+  /** Like `open`, and resolves with their real paths. */
+  async openReal(scope: Scope): Promise<readonly string[]> {
+    const folders = await this.open(scope);
+    return Promise.all(folders.map((folder) => realpath(folder))).catch((cause: unknown) => {
+      throw missingWorkspace(cause);
+    });
+  }
 }
 
 /** Returns 32 hex digits that are unique to the owner and safe in a file name. */
@@ -48,7 +56,7 @@ function ownFolderName(scope: Scope): string {
   return `${readable.slice(0, PREFIX_LENGTH)}-${ownerHash(scope)}`.replace(/^-+/, '');
 }
 
-export function missingWorkspace(cause: unknown): LangoError {
+function missingWorkspace(cause: unknown): LangoError {
   return new LangoError('unavailable', 'The workspace folder is missing.', {
     hint: 'The operator of the server must create it; workspace in the configuration names it.',
     cause,

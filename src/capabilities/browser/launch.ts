@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import { pause } from '../../core/time.js';
-import { isAlive } from '../../disk/programs.js';
+import { droppedRights, isAlive } from '../../disk/programs.js';
 import type { Chromium } from './chromium.js';
 
 /** The files of one browser and the account that it runs as. */
@@ -48,7 +48,7 @@ export async function createProfile({ setpriv }: Chromium, slot: number): Promis
     await chmod(outer, 0o711);
     await chown(folder, uid, uid);
   }
-  const account = isRoot && setpriv !== undefined ? dropPrivileges(setpriv, uid) : [];
+  const account = isRoot && setpriv !== undefined ? [setpriv, ...droppedRights(uid, uid)] : [];
   const endsWithServer = ['--pdeathsig', 'KILL', '--'];
   const prefix = setpriv === undefined ? [] : [...(isRoot ? account : [setpriv]), ...endsWithServer];
   return { folder, artifacts, prefix, remove: () => removeAs(account, outer) };
@@ -74,12 +74,6 @@ async function removeAs(account: readonly string[], outer: string): Promise<void
   }
 }
 
-/** The start of a command line that runs a program as this user, without privileges. */
-function dropPrivileges(setpriv: string, uid: number): readonly string[] {
-  const account = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
-  return [setpriv, ...account, '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
-}
-
 /** Removes the profiles that killed servers left behind. Never rejects. */
 export async function removeStaleProfiles(chromium: Chromium): Promise<void> {
   const folder = tmpdir();
@@ -95,7 +89,7 @@ export async function removeStaleProfiles(chromium: Chromium): Promise<void> {
 async function removeStale({ setpriv }: Chromium, outer: string): Promise<void> {
   const { uid = 0 } = await stat(join(outer, 'profile')).catch(() => ({ uid: 0 }));
   const isOther = uid !== 0 && process.getuid?.() === 0 && setpriv !== undefined;
-  await removeAs(isOther ? dropPrivileges(setpriv, uid) : [], outer);
+  await removeAs(isOther ? [setpriv, ...droppedRights(uid, uid)] : [], outer);
 }
 
 async function isMine(folder: string): Promise<boolean> {

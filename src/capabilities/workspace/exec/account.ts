@@ -1,6 +1,6 @@
 import { chown, readdir, realpath, stat } from 'node:fs/promises';
 import { LangoError } from '../../../core/errors.js';
-import { findProgram } from '../../../disk/programs.js';
+import { droppedRights, findProgram } from '../../../disk/programs.js';
 
 /** The user and group ids that commands run as, and the folders they may write to. */
 export interface Account {
@@ -91,10 +91,8 @@ export async function preparePrivilegeDrop({ uid, gid, roots }: Account): Promis
     const problem = `The workspace roots lie in all of ${MOUNT_PARENTS.join(', ')}`;
     throw new LangoError('invalid-config', `${problem}, and one of these must stay free. Move a root.`);
   }
-  const account = ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
-  const noCapabilities = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
   const bind = ['/bin/sh', '-c', BIND_SCRIPT, 'sh', mountPoint];
-  const stepDown = [setpriv!, ...account, ...noCapabilities, '--'];
+  const stepDown = [setpriv!, ...droppedRights(uid, gid), '--'];
   return {
     commandPrefix: (folders) => [
       ...[unshare!, '--mount', '--', ...bind, String(folders.length), ...folders],

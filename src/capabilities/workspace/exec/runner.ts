@@ -7,7 +7,6 @@ import { referencedSecrets, replaceReferences, secretReference } from '../../../
 import type { Scope } from '../../../core/task.js';
 import type { ToolContext } from '../../../core/tool.js';
 import type { Writer } from '../../../disk/disk-budget.js';
-import { missingWorkspace } from '../../../disk/work-folders.js';
 import { withoutNul } from '../fs/paths.js';
 import { changesField, describeChanges, type Changes } from '../requests/changes.js';
 import { baseEnvironment, unsandboxedLaunch } from './launch.js';
@@ -46,6 +45,8 @@ interface CalledCommand extends CommandInput {
   readonly tool: CommandTool;
 }
 
+type Forwarder = Awaited<ReturnType<NonNullable<ExecOptions['openForwarder']>>>;
+
 /** A started command. `ended` resolves after the disk budget has counted what the command wrote. */
 export interface Command extends Process {
   /** The exceeded limit of the disk for which the command was stopped, if any. */
@@ -72,7 +73,7 @@ export class Runner {
    * budget is used up, and with `unavailable` after `close`.
    */
   async start(input: CalledCommand, context: Writer): Promise<Command> {
-    const roots = await this.#realRoots(context);
+    const roots = await this.#options.folders.openReal(context);
     const cwd = await resolveFolder(roots, input.cwd ?? '.');
     const remainingBytes = await this.#options.budget.remainingBytes(context);
     const command: ShellCommand = {
@@ -86,47 +87,34 @@ export class Runner {
       limits: this.#options.limits,
     };
     let child: Process | undefined;
+    let forwarder: Forwarder | undefined;
     const watch = await this.#options.budget.watch(context, () => void child?.stop());
     try {
-      child = await this.#launch(command, context, input);
+      forwarder = await this.#options.openForwarder?.(context, input);
+      if (this.#isClosed) throw serverStopping();
+      child = this.#launch(forwarder ? withForwarder(command, forwarder) : command, context);
     } catch (error) {
+      await forwarder?.close();
       await watch.settle();
       throw error;
     }
     // oxlint-disable-next-line typescript/no-misused-promises -- finally() waits for the promise
-    const ended = child.ended.finally(() => watch.settle());
-    ended.catch(() => undefined);
-    const stop = () => child.stop().then(() => ended);
-    return { ...child, ended, stop, problem: () => watch.problem };
-  }
-
-  async #launch(given: ShellCommand, scope: Scope, called: CalledCommand): Promise<Process> {
-    const { network, sandbox, openForwarder, scrubber } = this.#options;
-    const forwarder = await openForwarder?.(scope, called);
-    if (this.#isClosed) {
-      await forwarder?.close();
-      throw serverStopping();
-    }
-    const env = forwarder ? { LANGO_HTTP: forwarder.socket, ...given.env } : given.env;
-    const readable = forwarder ? [...given.readable, forwarder.folder] : given.readable;
-    const command = { ...given, env, readable };
-    let child: Process;
-    try {
-      const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
-      child = startProcess(launch, command.limits.outputBytes, scrubber?.(scope));
-    } catch (error) {
-      await forwarder?.close();
-      throw error;
-    }
-    // oxlint-disable-next-line typescript/no-misused-promises -- the forwarder is closed before `ended` resolves
-    const ended = child.ended.finally(async () => {
+    const released = child.ended.finally(async () => {
       this.#running.delete(running);
       await forwarder?.close();
     });
-    ended.catch(() => undefined);
-    const running: Process = { ...child, ended, stop: () => child.stop().then(() => ended) };
+    const running: Process = { ...child, stop: () => child.stop().then(() => released) };
     this.#running.add(running);
-    return running;
+    // oxlint-disable-next-line typescript/no-misused-promises -- likewise
+    const ended = released.finally(() => watch.settle());
+    ended.catch(() => undefined);
+    return { ...running, ended, stop: () => running.stop().then(() => ended), problem: () => watch.problem };
+  }
+
+  #launch(command: ShellCommand, scope: Scope): Process {
+    const { network, sandbox, scrubber } = this.#options;
+    const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
+    return startProcess(launch, command.limits.outputBytes, scrubber?.(scope));
   }
 
   /** Ends all commands. Resolves when none is running. */
@@ -134,13 +122,6 @@ export class Runner {
     this.#isClosed = true;
     await Promise.allSettled([...this.#running].map((child) => child.stop()));
     process.off('exit', this.#killAll);
-  }
-
-  async #realRoots(scope: Scope): Promise<string[]> {
-    const folders = await this.#options.folders.open(scope);
-    return Promise.all(folders.map((folder) => realpath(folder))).catch((cause: unknown) => {
-      throw missingWorkspace(cause);
-    });
   }
 
   #environment([home = '/']: readonly string[]): Record<string, string> {
@@ -151,6 +132,12 @@ export class Runner {
     });
     return { ...baseEnvironment(home), TERM: 'dumb', ...Object.fromEntries(allowed) };
   }
+}
+
+/** Lets a command reach its forwarder. */
+function withForwarder(command: ShellCommand, { socket, folder }: Forwarder): ShellCommand {
+  const env = { LANGO_HTTP: socket, ...command.env };
+  return { ...command, env, readable: [...command.readable, folder] };
 }
 
 /** The secrets whose values a command would get. */

@@ -1,10 +1,10 @@
-import { chown, mkdir, readlink, realpath } from 'node:fs/promises';
+import { chown, mkdir, readlink } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { codeOf, LangoError } from '../../../core/errors.js';
 import { KeyedMutex } from '../../../core/keyed-mutex.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
 import type { DiskBudget } from '../../../disk/disk-budget.js';
-import { missingWorkspace, type WorkFolders } from '../../../disk/work-folders.js';
+import type { WorkFolders } from '../../../disk/work-folders.js';
 import type { UnfinishedWrites } from './unfinished-writes.js';
 import { openPath, ownerOfNewEntry, type OpenPath } from '../../../disk/open-path.js';
 import { explainFailure, type PathArgument } from './paths.js';
@@ -60,12 +60,9 @@ export class Workspace {
    * with `unavailable` when a root is missing.
    */
   async read<Result>(scope: Scope, subject: PathArgument, work: Work<Result>): Promise<Result> {
-    const folders = await this.#folders.open(scope);
-    const roots = await Promise.all(
-      folders.map(async (given) => ({ given: resolve(given), real: await realpath(given) })),
-    ).catch((cause: unknown) => {
-      throw missingWorkspace(cause);
-    });
+    const real = await this.#folders.openReal(scope);
+    const given = this.#folders.of(scope);
+    const roots = real.map((path, index) => ({ real: path, given: resolve(given[index]!) }));
     await using access = new WorkspaceAccess(roots);
     try {
       return await work(access);
