@@ -4,7 +4,7 @@ import { referencedSecrets } from '../../core/secrets.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import { OVERHEAD_MS } from './browser-navigate.js';
 import { ACTIONS, type Action, type Steps } from './driver-messages.js';
-import type { BrowserLimits } from './options.js';
+import type { BrowserLimits } from './settings.js';
 import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
 import { becomesQuiet, differences, readPageState, type PageState } from './page-change.js';
 import type { ActionResult } from './page-functions.js';

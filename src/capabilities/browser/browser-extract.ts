@@ -24,18 +24,6 @@ const schema = z.strictObject({
     .describe('Where to continue, as given by the previous result'),
 });
 
-interface Extract {
-  readonly range: Range;
-  readonly unit: string;
-  readonly text: string;
-  readonly facts: readonly string[];
-}
-
-interface Reading {
-  readonly session: Session;
-  readonly offset: number;
-}
-
 export function extractTool(sessions: Sessions): Tool {
   return defineTool({
     name: 'browser_extract',
@@ -50,7 +38,7 @@ export function extractTool(sessions: Sessions): Tool {
 }
 
 export async function extract(session: Session, { mode, offset }: Steps['extract']): Promise<ToolOutput> {
-  const { range, unit, text, facts } = await READERS[mode]({ session, offset });
+  const { range, unit, text, facts } = await READERS[mode](session, offset);
   const part = describeRange(range, unit);
   return { content: await describePage(session, [...facts, ...part], text) };
 }
@@ -58,41 +46,51 @@ export async function extract(session: Session, { mode, offset }: Steps['extract
 const READERS = {
   text: readText,
   links: readLinks,
-  markdown: async (reading: Reading) => convert(await reading.session.call('html'), reading),
+  markdown: readMarkdown,
   article: readArticle,
 } as const;
 
-async function readText({ session, offset }: Reading): Promise<Extract> {
+async function readText(session: Session, offset: number) {
   const found = await session.call('text', offset, session.limits.textCharacters);
   return { range: found, unit: 'characters', text: found.text, facts: [] };
 }
 
-async function readLinks({ session, offset }: Reading): Promise<Extract> {
+async function readLinks(session: Session, offset: number) {
   const found = await session.call('links', offset, session.limits.elements);
   const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
   const text = lines.join('\n') || '(no links)';
   return { range: found, unit: 'links', text, facts: [`Links: ${found.total}`] };
 }
 
-async function readArticle(reading: Reading): Promise<Extract> {
+async function readMarkdown(session: Session, offset: number) {
+  return convert(session, offset, await session.call('html'));
+}
+
+async function readArticle(session: Session, offset: number) {
   // Readability has no imports and needs only a document, so it runs inside the page.
   const source = await readFile(createRequire(import.meta.url).resolve(READABILITY), 'utf8');
   const load = `globalThis.langoReadability ??= (() => { const module = {}; ${source}\n; return Readability; })();`;
-  const found = await reading.session.callAfter(load, 'article');
+  const found = await session.callAfter(load, 'article');
   const hint = 'Use mode "text" or "markdown".';
   if (!found) throw new LangoError('not-found', 'No article was recognized on this page.', { hint });
   const about = Object.entries(found.about).filter(([, value]) => value !== '');
-  return convert(found, reading, about.map(([name, value]) => `${name}: ${value}`).join('\n'));
+  const head = about.map(([name, value]) => `${name}: ${value}`).join('\n');
+  return convert(session, offset, { ...found, head });
 }
 
 /** Converts HTML of the page to Markdown and returns the requested part of it, after `head`. */
-async function convert({ html, isCut }: PageHtml, { session, offset }: Reading, head = ''): Promise<Extract> {
+async function convert(
+  session: Session,
+  from: number,
+  { html, isCut, head = '' }: PageHtml & { readonly head?: string },
+) {
   const whole = `${head}\n\n${await session.server.toMarkdown(html)}`.trim();
-  const to = Math.min(whole.length, offset + session.limits.textCharacters);
-  return {
-    range: { total: whole.length, from: offset, to },
-    unit: 'characters',
-    text: whole.slice(offset, to),
-    facts: isCut ? ['Cut: the page exceeds the size limit for conversion to Markdown'] : [],
+  const range: Range = {
+    total: whole.length,
+    from,
+    to: Math.min(whole.length, from + session.limits.textCharacters),
   };
+  const text = whole.slice(range.from, range.to);
+  const facts = isCut ? ['Cut: the page exceeds the size limit for conversion to Markdown'] : [];
+  return { range, unit: 'characters', text, facts };
 }

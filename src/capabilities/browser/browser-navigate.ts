@@ -3,7 +3,7 @@ import { limitField, exactField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import type { Steps } from './driver-messages.js';
 import { goTo, parseAddress } from './navigation.js';
-import type { BrowserLimits } from './options.js';
+import type { BrowserLimits } from './settings.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
 import type { Sessions } from './sessions.js';

@@ -3,11 +3,11 @@ import { extractTool } from './browser-extract.js';
 import { closeTool, navigateTool, searchTool } from './browser-navigate.js';
 import { observeTool } from './browser-observe.js';
 import { screenshotTool } from './browser-screenshot.js';
-import type { BrowserOptions } from './options.js';
+import type { BrowserOptions } from './driver.js';
 import { Sessions } from './sessions.js';
 
 export { findChromium } from './chromium.js';
-export type { BrowserOptions } from './options.js';
+export type { BrowserOptions } from './driver.js';
 
 /** Creates the browser tools and `close`, which ends all browsers. Each conversation gets one when a tool needs it. */
 export function createBrowser(options: BrowserOptions) {

@@ -3,7 +3,7 @@ import type { ToolOutput } from '../../core/tool.js';
 import type { PlainError } from '../../parsing/separate-process.js';
 import type { Chromium } from './chromium.js';
 import type { ProfileFiles } from './launch.js';
-import type { BrowserLimits } from './options.js';
+import type { BrowserLimits } from './settings.js';
 import type { BrowsingProxy, ConnectionFailure } from '../../http/browsing-proxy.js';
 
 export const ACTIONS = ['click', 'type', 'select', 'check', 'uncheck', 'press'] as const;

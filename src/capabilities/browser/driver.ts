@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { LangoError } from '../../core/errors.js';
+import type { Logger } from '../../core/logger.js';
 import { Timer } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import { endedForMemory, fromPlainError, startProcess } from '../../parsing/separate-process.js';
@@ -7,8 +8,22 @@ import { toPlainError } from '../../parsing/separate-process.js';
 import { browserEnded, RESTART_HINT } from './driver-messages.js';
 import type { FromDriver, ServerCalls, Steps, ToDriver } from './driver-messages.js';
 import { createProfile, type Profile } from './launch.js';
-import type { BrowserOptions } from './options.js';
+import type { Chromium } from './chromium.js';
+import type { BrowserLimits } from './settings.js';
 import type { BrowsingProxy, ConnectionFailure } from '../../http/browsing-proxy.js';
+import type { Parsers } from '../../parsing/parsers.js';
+
+export interface BrowserOptions {
+  readonly chromium: Chromium;
+  /** Opens the proxy of one browser. It carries all traffic of the browser and checks every address. */
+  readonly openProxy: (onFailure: (failure: ConnectionFailure) => void) => Promise<BrowsingProxy>;
+  readonly limits: BrowserLimits;
+  /** Converts pages to Markdown. */
+  readonly parsers: Parsers;
+  /** The URL of a search page with `{query}` in it. When absent, there is no search tool. */
+  readonly searchUrl?: string;
+  readonly logger: Logger;
+}
 
 /** Maximum time for the start of a browser. */
 const OPEN_MS = 60_000;

@@ -5,7 +5,7 @@ import { isLangoError, LangoError } from '../../core/errors.js';
 import { abortable, Deadline, Timer } from '../../core/time.js';
 import { browserEnded, RESTART_HINT, type DriverLaunch, type ServerCalls } from './driver-messages.js';
 import { launchChromium } from './launch.js';
-import type { BrowserLimits } from './options.js';
+import type { BrowserLimits } from './settings.js';
 import type { BrowsingProxy } from '../../http/browsing-proxy.js';
 import { PageNotes } from './page-notes.js';
 import type { PageFunctions } from './page-functions.js';

@@ -1,8 +1,7 @@
 import { LangoError, serverStopping } from '../../core/errors.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
-import type { BrowserOptions } from './options.js';
 import { SLOTS, removeStaleProfiles } from './launch.js';
-import { Driver } from './driver.js';
+import { Driver, type BrowserOptions } from './driver.js';
 import type { Steps } from './driver-messages.js';
 
 type SessionScope = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;

@@ -51,3 +51,9 @@ function isSearchUrl(value: string): boolean {
 }
 
 export const BROWSER_SETTINGS = { 'tools.browser': browserTools };
+
+/** The limits of the settings, which say what each of them means. */
+export type BrowserLimits = Omit<
+  z.output<typeof browserTools>,
+  'enabled' | 'executable' | 'sandbox' | 'allowHosts' | 'searchUrl'
+>;

@@ -5,7 +5,7 @@ import type { Logger } from '../../../core/logger.js';
 import type { Distiller } from '../../../core/model.js';
 import { backoffMs, Deadline, pause } from '../../../core/time.js';
 import { nameKey, type Triple } from '../stores/graph.js';
-import { NAME_MAX, TRIPLES_MAX } from './fields.js';
+import { NAME_MAX, TRIPLES_MAX } from './index.js';
 
 interface ExtractorOptions {
   readonly store: ExtractionStore;

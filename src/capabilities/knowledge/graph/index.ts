@@ -4,9 +4,25 @@ import { counted } from '../../../core/text.js';
 import { limitField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { isFromOutside, outsideField } from '../provenance.js';
-import type { GraphStore, Triple } from '../stores/graph.js';
-import { nameField, patternFields, tripleLine, TRIPLES_MAX } from './fields.js';
+import type { GraphStore, KnownTriple, Triple } from '../stores/graph.js';
 import { traverse } from './traversal.js';
+
+export const NAME_MAX = 500;
+export const TRIPLES_MAX = 200;
+
+const NAME = z.string().trim().min(1, 'must not be empty').max(NAME_MAX);
+
+/** A name in the graph. An empty or blank name is refused. */
+function nameField(description: string): z.ZodString {
+  return NAME.describe(description);
+}
+
+/** The optional parts of a triple pattern. */
+const patternFields = {
+  subject: nameField('What the statement is about').optional(),
+  predicate: nameField('The relation, such as "depends on"').optional(),
+  object: nameField('What the subject is related to').optional(),
+};
 
 /** The tools of the knowledge graph: triples with their sources, separately for each owner. */
 export function createGraphTools(graph: GraphStore): readonly Tool[] {
@@ -68,11 +84,9 @@ function traverseTool(graph: GraphStore): Tool {
       'Traverses the knowledge graph from a node and returns the triples on the way with their distance. Visits each node once, so cycles end.',
     schema: traverseSchema,
     effect: 'pure',
-    async execute(input, { signal, tenant, owner }) {
+    async execute({ maxDepth = DEPTH_DEFAULT, limit = TRAVERSE_LIMIT_DEFAULT, ...input }, scope) {
       const { start, predicates, direction = 'both' } = input;
-      const { maxDepth = DEPTH_DEFAULT, limit = TRAVERSE_LIMIT_DEFAULT } = input;
-      const scope = { tenant, owner };
-      const walk = { scope, start, maxDepth, predicates, direction, limit, signal };
+      const walk = { scope, start, maxDepth, predicates, direction, limit, signal: scope.signal };
       const { steps, isCut } = await traverse(graph, walk);
       if (steps.length === 0) return { content: `No triple in the graph leads on from "${start}".` };
       const lines = steps.map(({ depth, triple }) => `${depth}: ${tripleLine(triple)}`);
@@ -110,12 +124,12 @@ function addTool(graph: GraphStore): Tool {
     effect: 'keyed',
     danger: 'moderate',
     async execute(input, context) {
-      const { tenant, owner, taskId, contextId } = context;
+      const { taskId, contextId } = context;
       const { source = `task ${taskId}` } = input;
       const fromOutside = isFromOutside(input, context);
       const triples = triplesOf(input);
       const stated = triples.map((one) => ({ ...one, source, fromOutside, contextId }));
-      const added = await graph.add({ tenant, owner }, stated);
+      const added = await graph.add(context, stated);
       const known = triples.length - added;
       const rest = known === 0 ? '' : `, ${known} known already`;
       return { content: `Added ${counted(added, 'triple')}${rest}. Source: ${source}.` };
@@ -148,8 +162,7 @@ function removeTool(graph: GraphStore): Tool {
     // Removing a triple again changes nothing.
     effect: 'keyed',
     danger: 'moderate',
-    async execute({ source, ...pattern }, { tenant, owner }) {
-      const scope = { tenant, owner };
+    async execute({ source, ...pattern }, scope) {
       const isNamed = Object.values(pattern).some((name) => name !== undefined);
       if (isNamed === (source !== undefined))
         throw new LangoError('invalid-input', 'Give either parts of a triple or a source.', {
@@ -160,4 +173,10 @@ function removeTool(graph: GraphStore): Tool {
       return { content: removed === 0 ? 'Nothing matched.' : `Removed ${counted(removed, 'triple')}.` };
     },
   });
+}
+
+/** Describes a triple on one line, with its sources. */
+function tripleLine({ subject, predicate, object, sources, fromOutside }: KnownTriple): string {
+  const mark = fromOutside ? ', from outside' : '';
+  return `${subject} | ${predicate} | ${object}  [${sources.join('; ')}${mark}]`;
 }
