@@ -12,6 +12,14 @@ export interface ConnectionOptions {
   readonly requestMs: number;
 }
 
+/** The network and the token that an offer must name to be payable. */
+export interface PayableTerms {
+  readonly network: Network;
+  readonly token: Hex;
+  /** The EIP-712 domain that the token's signatures are bound to. */
+  readonly domain: { readonly name: string; readonly version: string };
+}
+
 const TOKEN_ABI = [
   'function balanceOf(address) view returns (uint256)',
   'function decimals() view returns (uint8)',
@@ -57,14 +65,13 @@ export class Connection {
     return this.#query(async ({ token }) => token);
   }
 
-  /** The EIP-712 domain that the token's signatures are bound to. */
-  domain(): Promise<{ readonly name: string; readonly version: string }> {
+  terms(): Promise<PayableTerms> {
     return this.#query(async ({ client, abi, token }) => {
       const [name, version] = await Promise.all([
         client.readContract({ abi, address: token, functionName: 'name' }),
         client.readContract({ abi, address: token, functionName: 'version' }),
       ]);
-      return { name, version };
+      return { network: this.network, token, domain: { name, version } };
     });
   }
 

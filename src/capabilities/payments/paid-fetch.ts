@@ -3,7 +3,7 @@ import { isLangoError, LangoError } from '../../core/errors.js';
 import type { ToolOutput } from '../../core/tool.js';
 import { isOpen, type Payment } from './payment-store.js';
 import { usdc } from './amount.js';
-import type { Hex } from './connection.js';
+import type { Hex, PayableTerms } from './connection.js';
 import type { PaymentContext } from './context.js';
 import { isTransferOf, type Ledger } from './ledger.js';
 import type { Payer, PaymentOrder } from './payer.js';
@@ -13,7 +13,6 @@ import {
   asksForPayment,
   isSameAddress,
   type PaidResponse,
-  type PayableTerms,
   readRequired,
   readResponse,
   readSigned,
@@ -44,7 +43,7 @@ export class PaidFetch {
     const { webFetch, connection } = this.#context;
     const response = await webFetch(request.url, request.init);
     if (!asksForPayment(response)) return unpaidResponse(await readResponse(response));
-    const [{ accepts }, terms] = [await readRequired(response), await this.#terms()];
+    const [{ accepts }, terms] = [await readRequired(response), await connection.terms()];
     const lines = accepts.map((offer) => {
       const problem = whyNotPayable(offer, terms);
       if (problem !== undefined) return `- not possible here: ${problem}`;
@@ -93,12 +92,12 @@ export class PaidFetch {
 
   /** Sends the request. If the endpoint asks for a payment, signs its first acceptable offer and repeats the request with it. */
   async #send(request: WebRequest, order: OpenOrder): Promise<PaidResponse> {
-    const { webFetch } = this.#context;
+    const { webFetch, connection } = this.#context;
     const { init, url } = request;
     const response = await webFetch(url, init);
     if (!asksForPayment(response)) return readResponse(response);
     const { accepts, resource, extensions } = await readRequired(response);
-    const terms = await this.#terms();
+    const terms = await connection.terms();
     const reasons = accepts.map((offer) => whyRefused(offer, terms, { ...order, ...request }));
     const accepted = accepts[reasons.indexOf(undefined)];
     if (!accepted) {
@@ -153,12 +152,6 @@ export class PaidFetch {
     const receipt = await connection.receipt(hash as Hex).catch(() => undefined);
     if (!receipt?.transfers.some((transfer) => isTransferOf(transfer, payment))) return payment;
     return (await store.advance(payment, ['confirmed'], { state: 'confirmed', hash })) ?? payment;
-  }
-
-  async #terms(): Promise<PayableTerms> {
-    const { connection } = this.#context;
-    const [token, domain] = await Promise.all([connection.token(), connection.domain()]);
-    return { network: connection.network, token, domain };
   }
 }
 

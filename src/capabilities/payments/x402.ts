@@ -6,16 +6,7 @@ import { LangoError } from '../../core/errors.js';
 import { parseJson } from '../../core/json.js';
 import { responseText } from '../../core/web-request.js';
 import type { Payment } from './payment-store.js';
-import type { Hex } from './connection.js';
-import type { Network } from './networks.js';
-
-/** The network and the token that an offer must name to be payable. */
-export interface PayableTerms {
-  readonly network: Network;
-  readonly token: Hex;
-  /** The EIP-712 domain that the token's signatures are bound to. */
-  readonly domain: { readonly name: string; readonly version: string };
-}
+import type { Hex, PayableTerms } from './connection.js';
 
 /** Returns why an offer cannot be paid at all, or undefined. All fields of the offer are untrusted. */
 export function whyNotPayable(offer: PaymentRequirements, terms: PayableTerms): string | undefined {

@@ -3,11 +3,17 @@ import { defineCapability, type CapabilityContext } from '../../core/capability.
 import { hashJson } from '../../core/canonical-json.js';
 import { flag, group, HOME_MARK, path } from '../../core/fields.js';
 import { offer } from '../../core/service.js';
-import { off } from '../../core/tool-family.js';
+import { off, on } from '../../core/tool-family.js';
+import type { Scope } from '../../core/task.js';
+import type { Tool, ToolSource } from '../../core/tool.js';
 import { DISK, ownersFolder, READABLE_FOLDERS } from '../../disk/disk.js';
-import { PARSERS } from '../../parsing/parsers.js';
+import { PARSERS, type Parsers } from '../../parsing/parsers.js';
 import { SKILL_OPERATIONS } from './operations.js';
-import { createSkills, type Skills } from './skills.js';
+import { BorrowedSkills, type SkillsElsewhere } from './borrowed.js';
+import { SkillCatalog, type SkillCatalogOptions, type StoredSkill } from './catalog.js';
+import { createSkillTool, importSkillTool } from './create-skill.js';
+import { copiedSkills, ownedSkills, savedSkills } from './owned.js';
+import { listSkillsTool, SKILL_KIND, skillTool } from './skill-tool.js';
 
 const SETTINGS = {
   'tools.skills': group('Skills: instructions for particular tasks, each a folder with a SKILL.md.', {
@@ -40,7 +46,7 @@ export const skills = defineCapability({
   forgets: { skill: 'skills' },
   open(context) {
     const { enabled } = context.settings['tools.skills'];
-    let made: Skills | undefined;
+    let made: ReturnType<typeof createSkills> | undefined;
     const skills = () => (made ??= openSkills(context));
     return {
       offers: enabled ? [offer(READABLE_FOLDERS, (scope) => skills().folders(scope))] : [],
@@ -59,19 +65,13 @@ export const skills = defineCapability({
         if (!enabled) return [off('skills')];
         const { tools, source } = skills();
         await source.refresh(undefined);
-        return [{ name: 'skills', state: 'on', tools, sources: [source] }];
+        return [{ ...on('skills', tools), sources: [source] }];
       },
     };
   },
 });
 
-function openSkills({
-  settings,
-  node,
-  services,
-  keepingNode,
-  logger,
-}: CapabilityContext<typeof SETTINGS>): Skills {
+function openSkills({ settings, node, services, keepingNode, logger }: CapabilityContext<typeof SETTINGS>) {
   const { folders, workspace } = settings['tools.skills'];
   const keeper = keepingNode('skills');
   return createSkills({
@@ -83,4 +83,47 @@ function openSkills({
     parsers: services.require(PARSERS),
     logger,
   });
+}
+
+interface SkillsOptions extends SkillCatalogOptions {
+  /** Reads archives of skills. */
+  readonly parsers: Parsers;
+  /** The node that keeps the skills of owners; `owned` then holds copies. Default: this one keeps them. */
+  readonly elsewhere?: SkillsElsewhere | undefined;
+}
+
+/** The tools that manage skills, and one tool for each skill. */
+export function createSkills(options: SkillsOptions) {
+  const catalog = new SkillCatalog(options);
+  const borrowed = options.elsewhere && new BorrowedSkills(catalog, options.elsewhere, options.logger);
+  // An unchanged skill stays the same tool object.
+  const toolOfSkill = new WeakMap<StoredSkill, Tool>();
+  const toTool = (skill: StoredSkill): Tool => {
+    const tool = toolOfSkill.get(skill) ?? skillTool(skill);
+    toolOfSkill.set(skill, tool);
+    return tool;
+  };
+  const source: ToolSource = {
+    kind: SKILL_KIND,
+    async refresh(scope) {
+      if (scope) await borrowed?.refresh(scope);
+      await catalog.refresh(scope);
+    },
+    async prepare(scope) {
+      await borrowed?.refresh(scope);
+      await catalog.prepare(scope);
+    },
+    list: (scope) => catalog.list(scope).map(toTool),
+  };
+  return {
+    tools: borrowed
+      ? [listSkillsTool(catalog)]
+      : [createSkillTool(catalog, options), listSkillsTool(catalog), importSkillTool(catalog, options)],
+    source,
+    ownedData: borrowed ? copiedSkills(borrowed) : ownedSkills(catalog),
+    /** Those that owners saved here, for other nodes that use them. */
+    saved: savedSkills(catalog),
+    /** The existing folders outside the workspace that commands of this owner need to read. */
+    folders: (scope: Scope) => catalog.folders(scope),
+  };
 }

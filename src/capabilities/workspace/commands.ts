@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isLoopback } from '../../core/addresses.js';
 import type { CapabilityContext } from '../../core/capability.js';
 import { noSecrets, SECRETS, type SecretGuard } from '../../core/secrets.js';
-import { missing, off, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
+import { missing, off, on, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
 import { DISK, READABLE_FOLDERS } from '../../disk/disk.js';
 import { createExec, findSandbox, type ExecOptions } from './exec/index.js';
 import { assertApproved } from './requests/changes.js';
@@ -36,18 +36,13 @@ export async function openCommands(context: WorkspaceContext): Promise<ToolFamil
     scrubber: (scope) => guard.scrubber(scope),
     logger,
   });
-  const subject = 'sandbox';
-  const finding: NodeFinding = !sandbox
-    ? {
-        code: 'no-sandbox',
-        subject,
-        state: 'warn',
-        text: unsandboxedText(reason, node.needsApproval('exec')),
-      }
-    : sandbox.lacks === undefined
-      ? { code: 'sandboxed', subject, state: 'ok', text: 'commands run in one' }
-      : { code: 'weak-sandbox', subject, state: 'warn', text: `this machine lacks ${sandbox.lacks}` };
-  return { name: 'exec', state: 'on', tools: exec.tools, findings: [finding], close: () => exec.close() };
+  const problem = sandbox
+    ? sandbox.lacks && { code: 'weak-sandbox', text: `this machine lacks ${sandbox.lacks}` }
+    : { code: 'no-sandbox', text: unsandboxedText(reason, node.needsApproval('exec')) };
+  const finding: NodeFinding = problem
+    ? { ...problem, subject: 'sandbox', state: 'warn' }
+    : { code: 'sandboxed', subject: 'sandbox', state: 'ok', text: 'commands run in one' };
+  return { ...on('exec', exec.tools), findings: [finding], close: () => exec.close() };
 }
 
 /** The longest data folder whose sockets have addresses of at most 107 bytes (unix(7)). */

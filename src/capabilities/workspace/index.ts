@@ -3,7 +3,7 @@ import { defineCapability, type SentenceRow } from '../../core/capability.js';
 import type { OwnedData } from '../../core/page.js';
 import { PROGRAMS } from '../../core/program.js';
 import { offer } from '../../core/service.js';
-import { off, type ToolFamily } from '../../core/tool-family.js';
+import { off, on, type ToolFamily } from '../../core/tool-family.js';
 import { DISK } from '../../disk/disk.js';
 import { openCommands, serviceFetch, type WorkspaceContext } from './commands.js';
 import { SandboxedPrograms } from './exec/index.js';
@@ -78,12 +78,11 @@ async function openFiles({ settings, node, services }: WorkspaceContext): Promis
   if (!enabled) return off('fs');
   const unfinished = new UnfinishedWrites(join(node.home, 'unfinished-writes'));
   await unfinished.removeLeft();
-  const tools = createFsTools({ ...services.require(DISK), unfinished, ...limits });
-  return { name: 'fs', state: 'on', tools };
+  return on('fs', createFsTools({ ...services.require(DISK), unfinished, ...limits }));
 }
 
 function openRequests(context: WorkspaceContext): ToolFamily {
   const { enabled, timeoutSeconds } = context.settings['tools.http'];
   if (!enabled) return off('http');
-  return { name: 'http', state: 'on', tools: [httpTool(serviceFetch(context), timeoutSeconds)] };
+  return on('http', [httpTool(serviceFetch(context), timeoutSeconds)]);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { create as createTar, Header } from 'tar';
 import { deflateRawSync, gzipSync } from 'node:zlib';
 import { silentLogger } from '../../../src/core/logger.js';
-import { createSkills } from '../../../src/capabilities/skills/skills.js';
+import { createSkills } from '../../../src/capabilities/skills/index.js';
 import { smallZip } from '../../support/small-zip.js';
 import { unheld } from '../../support/watchdog.js';
 import { PARSERS } from '../../support/parsers.js';

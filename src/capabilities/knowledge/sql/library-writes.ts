@@ -51,26 +51,15 @@ interface Target {
   readonly collection: CollectionRow;
 }
 
-interface PutDocument {
-  readonly outcome: 'added' | 'changed' | 'unchanged';
-  readonly removed: Removed;
-  /** The row of the document, for the passages that are left. */
-  readonly id: number;
-  readonly left: readonly Passage[];
-}
-
 /**
- * Call it inside a write. Adds a document to a collection, and replaces the one with the same origin. Passages
- * beyond `atOnce` are left to `addMorePassages`; until the last of them is written the document counts as changed.
+ * Call it inside a write. Adds a document to a collection, and replaces the one with the same origin. Passages beyond `atOnce`
+ * are left to `addMorePassages`, with the `id` of the row; until the last is written the document counts as changed.
  */
-export function* putDocument(
-  target: Target,
-  { atOnce = Infinity, ...document }: WholeDocument,
-): Query<PutDocument> {
+export function* putDocument(target: Target, { atOnce = Infinity, ...document }: WholeDocument) {
   const found = yield* findDocument(target.collection, document.origin);
   if (found?.hash === document.hash) {
     yield* run(REFRESH, document.name, document.modifiedAt, JSON.stringify(document.facts), found.id);
-    return { outcome: 'unchanged', removed: { documents: [], passages: [] }, id: found.id, left: [] };
+    return { outcome: 'unchanged', documents: [], passages: [], id: found.id, left: [] } as const;
   }
   const removed = yield* dropDocuments(target, found ? [found] : []);
   const { passages } = document;
@@ -88,7 +77,7 @@ export function* putDocument(
   );
   const { id } = row!;
   yield* addPassages({ ...target, document, id }, passages.slice(0, atOnce));
-  return { outcome: found ? 'changed' : 'added', removed, id, left };
+  return { outcome: found ? 'changed' : 'added', ...removed, id, left } as const;
 }
 
 interface PlacedDocument extends Target {

@@ -18,10 +18,11 @@ const MAX_COUNTED = 2_000;
 const MAX_COMBINED = 4;
 
 /** The index to search. */
-interface TextIndex {
-  readonly dialect: Dialect;
-  readonly words: WordIndex;
-  readonly counts: TermCounts;
+export type TextIndex = ReturnType<typeof openTextIndex>;
+
+export function openTextIndex(dialect: Dialect) {
+  const words = wordIndexOf(dialect);
+  return { dialect, words, counts: new TermCounts(words) };
 }
 
 /** A term of the query, with the expressions that find it in the index. */
@@ -40,12 +41,12 @@ interface IndexedTerm extends QueryTerm {
  * scores them exactly.
  */
 export function* searchText(
-  { dialect, counts }: Omit<TextIndex, 'words'>,
+  index: TextIndex,
   collections: readonly CollectionRow[],
   query: TextQuery,
 ): Query<readonly Hit[]> {
-  const words = wordIndexOf(dialect);
-  const found = yield* lookUp({ dialect, words, counts }, collections, queryWords(query.text));
+  const { dialect, words } = index;
+  const found = yield* lookUp(index, collections, queryWords(query.text));
   const terms = [...new Map(found.flat().map((term) => [term.expression, term])).values()];
   const queries = indexQueries(words, found, terms);
   const likeliest = yield* rankRoughly(words, queries, Math.max(MAX_SCORED, query.limit));
@@ -168,20 +169,20 @@ const MAX_CACHED = 2_000;
 const DRIFT = 0.1;
 
 /** Counts the passages of a collection that have a term: exactly for rare terms, from a cache for common ones. */
-export class TermCounts {
-  readonly #countTerm: string;
+class TermCounts {
+  readonly #words: WordIndex;
   /** By indexed term, the latest last: the count, and the number of passages in the collection at that time. */
   readonly #cache = new BoundedCache<string, Readonly<Record<'count' | 'passages', number>>>(MAX_CACHED);
 
-  constructor(dialect: Dialect) {
-    this.#countTerm = wordIndexOf(dialect).countTerm;
+  constructor(words: WordIndex) {
+    this.#words = words;
   }
 
   *count({ id, passages }: CollectionRow, term: string): Query<number> {
     const name = indexed.word(id, term);
     const known = this.#cache.get(name);
     if (known && Math.abs(known.passages - passages) <= DRIFT * known.passages) return known.count;
-    const row = yield* first<{ readonly doc: number }>(this.#countTerm, name);
+    const row = yield* first<{ readonly doc: number }>(this.#words.countTerm, name);
     const count = row?.doc ?? 0;
     if (count >= CACHED_FROM) this.#cache.set(name, { count, passages });
     else this.#cache.take(name);

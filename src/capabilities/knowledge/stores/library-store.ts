@@ -1,6 +1,7 @@
 import { LangoError } from '../../../core/errors.js';
 import { all, column, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
+import type { Passage } from '../../../parsing/passages.js';
 import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
 import {
   DOCUMENT_FORMAT,
@@ -18,7 +19,7 @@ import {
   thinDocument,
   type WholeDocument,
 } from '../sql/library-writes.js';
-import { searchText, TermCounts } from '../sql/text-search.js';
+import { openTextIndex, searchText, type TextIndex } from '../sql/text-search.js';
 import { assertDimension, toBlob, VectorSearch } from '../sql/vector-search.js';
 import type { GraphStore } from './graph.js';
 import type {
@@ -61,13 +62,13 @@ const DROP_VECTORS = `DELETE FROM vectors
 export class LibraryStore {
   readonly #database: SqlDatabase;
   readonly #graph: GraphStore;
-  readonly #counts: TermCounts;
+  readonly #index: TextIndex;
   readonly #vectors: VectorSearch;
 
   constructor(database: SqlDatabase, graph: GraphStore) {
     this.#database = database;
     this.#graph = graph;
-    this.#counts = new TermCounts(database.dialect);
+    this.#index = openTextIndex(database.dialect);
     this.#vectors = new VectorSearch(database);
   }
 
@@ -78,7 +79,7 @@ export class LibraryStore {
     const put = await this.#database.write(lockOf(scope), (now) => this.#put(scope, document, now));
     this.forgetVectors(put);
     const placed = { ...this.#targetOf(put.row), document, id: put.id };
-    for (let { left } = put; left.length > 0;) {
+    for (let left: readonly Passage[] = put.left; left.length > 0;) {
       const passages = left;
       left = await this.#database.write(lockOf(scope), () => addMorePassages(placed, passages));
     }
@@ -104,9 +105,9 @@ export class LibraryStore {
 
   /** Call it inside a write of another store, which passes the removed passages to `forgetVectors` after the commit. */
   *putInTransaction(scope: Scope, row: CollectionRow, document: WholeDocument) {
-    const { outcome, removed, id, left } = yield* putDocument(this.#targetOf(row), document);
-    for (const old of removed.documents) yield* this.#graph.removeSourceInTransaction(scope, sourceOf(old));
-    return { row, outcome, id, left, passages: removed.passages };
+    const put = yield* putDocument(this.#targetOf(row), document);
+    for (const old of put.documents) yield* this.#graph.removeSourceInTransaction(scope, sourceOf(old));
+    return { row, ...put };
   }
 
   /** Removes documents. Call it like `putInTransaction`. */
@@ -166,9 +167,8 @@ export class LibraryStore {
 
   /** Finds passages by words, the best first. Words in nearly every passage do not count; without others, the newest come first. */
   async findText(scope: Scope, query: TextQuery): Promise<readonly Hit[]> {
-    const index = { dialect: this.#database.dialect, counts: this.#counts };
     const collections = await this.collections(scope, query);
-    return this.#database.read(() => searchText(index, collections, query));
+    return this.#database.read(() => searchText(this.#index, collections, query));
   }
 
   /** Finds passages by the angle to `vector`, the nearest first. Rejects with `conflict` for a vector of another dimension. */
