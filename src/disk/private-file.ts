@@ -29,7 +29,7 @@ export class PrivateFile {
     return new PrivateFile(`${this.path}${suffix}`, this.#options);
   }
 
-  /** Undefined if there is no such file. Throws `invalid-config` if other users can read it, and `storage` on any failure. */
+  /** Undefined if there is no such file. Throws `unavailable` if other users can read it, and `storage` on any failure. */
   async load(): Promise<string | undefined> {
     try {
       await using handle = await open(this.path, 'r');
@@ -94,7 +94,7 @@ export class PrivateFile {
 
   #readableByOthers(): LangoError {
     const { title } = this.#options;
-    return new LangoError('invalid-config', `The ${title} ${this.path} can be read by other users.`, {
+    return new LangoError('unavailable', `The ${title} ${this.path} can be read by other users.`, {
       hint: `Run: chmod 600 ${this.path}`,
     });
   }

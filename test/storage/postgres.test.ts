@@ -38,6 +38,7 @@ import {
   runEnd,
   seqsOf,
 } from '../suites/task-store-fixtures.js';
+import { RecordingLogger } from '../support/recording-logger.js';
 import { sendText, withServer } from '../support/server.js';
 import { taskStoreSuite } from '../suites/task-store.js';
 import { turns } from '../suites/turns.js';
@@ -50,6 +51,8 @@ const server = await startPostgres();
 const OPTIONS = { connections: 8, statementSeconds: 30, pooling: 'session', logger: silentLogger } as const;
 
 const database = await server?.database();
+const TERMINATE_OTHERS =
+  'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()';
 const FIRST_MS = Date.now();
 /** The clock of the store stands still, except for what a case adds. */
 const setClock = (later: number) =>
@@ -287,9 +290,7 @@ const openOne = async () => {
     await expect(wrong({ password: 'wrong' })).rejects.toThrow('refuses this user or password');
     const { storage, store, dispose } = await open();
     const task = await acceptOne(store, { lease: 'one' });
-    await database!.run(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
-    );
+    await database!.run(TERMINATE_OTHERS);
     await store.append(fenceOf(task), [delta('x')]).catch(() => undefined);
     while (storage.problem()) await sleep(20);
     await store.append(fenceOf(task), [delta('y')]);
@@ -298,6 +299,47 @@ const openOne = async () => {
     await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 9.');
     await database!.run("UPDATE meta SET value = '9' WHERE key = 'schema'");
     await dispose();
+  });
+
+  it('cannot be used while it accepts no writes, although it can be read', async () => {
+    const { storage, store, dispose } = await open();
+    const task = await acceptOne(store, { lease: 'one' });
+    const name = new URL(database!.url).pathname.slice(1);
+    const letWrite = async (how: string) => {
+      await database!.run(`ALTER DATABASE ${name} ${how}`);
+      await database!.run(TERMINATE_OTHERS);
+    };
+    await letWrite('SET default_transaction_read_only = on');
+    const isRefused = () => /accepts no writes/.test(storage.problem()?.message ?? '');
+    do await store.append(fenceOf(task), [delta('x')]).catch(() => undefined);
+    while (!isRefused());
+    expect(await store.get(ALICE, task.id)).toMatchObject({ id: task.id });
+    expect(isRefused()).toBe(true);
+    await letWrite('RESET default_transaction_read_only');
+    while (storage.problem()) await sleep(20);
+    await store.append(fenceOf(task), [delta('y')]);
+    await storage.close();
+    await dispose();
+  });
+
+  it('makes its tables in a database of UTF-8 only, and tells of others that have tables', async () => {
+    const name = `lango_latin_${process.pid}`;
+    await database!.run(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'`);
+    const url = Object.assign(new URL(database!.url), { pathname: `/${name}` }).toString();
+    await expect(openPostgresStores({ ...OPTIONS, url })).rejects.toMatchObject({
+      message: expect.stringContaining('has the encoding LATIN1') as unknown,
+      hint: expect.stringContaining('--encoding=UTF8') as unknown,
+    });
+    await database!.run(`DROP DATABASE ${name}`);
+    const setEncoding = (encoding: string) =>
+      database!.run(
+        `UPDATE pg_database SET encoding = pg_char_to_encoding('${encoding}') WHERE datname = current_database()`,
+      );
+    await setEncoding('LATIN1');
+    const logger = new RecordingLogger();
+    await (await openPostgresStores({ ...OPTIONS, url: database!.url, logger })).close();
+    await setEncoding('UTF8');
+    expect(logger.lines.join()).toContain('has the encoding LATIN1');
   });
 
   it('reports that it has no connection left, and opens once it has one', async () => {

@@ -6,7 +6,7 @@ import type { Logger } from '../../core/logger.js';
 import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../../core/sql.js';
 import { runLater } from '../../core/sql.js';
 import { query, type ConnectionOptions, type Driver } from './connection.js';
-import { isFaultOfDatabase, mayRepeat, storageError } from './failure.js';
+import { isWriteRefused, isFaultOfDatabase, mayRepeat, storageError } from './failure.js';
 
 /** The dialect of PostgreSQL. The index of words is a column of lexemes, found by GIN. */
 const DIALECT: Dialect = {
@@ -38,6 +38,8 @@ const REPEATS = 5;
 /** The interval at which a database that failed is tried again. */
 const PROBE_MS = 500;
 const NOW = 'SELECT lango_now() AS now';
+/** Changes nothing, but succeeds only where the database accepts writes. */
+const TRY_WRITE = 'UPDATE meta SET value = value WHERE false';
 
 /** One database with its pool of connections. All stores of this process share it. */
 export class PostgresDatabase implements SqlDatabase {
@@ -147,7 +149,8 @@ export class PostgresDatabase implements SqlDatabase {
     this.#active.add(active);
     try {
       const result = await active;
-      if (this.#problem) this.#onSuccess();
+      // Reads work on a server that accepts no writes.
+      if (!isWriteRefused(this.#problem?.cause)) this.#onSuccess();
       return result;
     } catch (error) {
       if (!(error instanceof LangoError)) this.#onFailure(error);
@@ -158,6 +161,7 @@ export class PostgresDatabase implements SqlDatabase {
   }
 
   #onSuccess(): void {
+    if (!this.#problem) return;
     this.#problem = undefined;
     clearTimeout(this.#probe);
     this.#probe = undefined;
@@ -173,7 +177,10 @@ export class PostgresDatabase implements SqlDatabase {
     this.#problem = failure;
     this.#probe ??= setTimeout(() => {
       this.#probe = undefined;
-      this.now().catch(() => undefined);
+      this.one({ sql: TRY_WRITE, values: [] }).then(
+        () => this.#onSuccess(),
+        () => undefined,
+      );
     }, PROBE_MS).unref();
   }
 }

@@ -6,6 +6,9 @@ const GONE: Advice = temporary(
   'Check that it runs, and the host and port of storage.url. Work continues by itself when it is back.',
 );
 
+/** The SQLSTATE of a write to a server that is read-only. */
+const NO_WRITES = '25006';
+
 /** Advice by SQLSTATE, or by its class (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const ADVICE: Readonly<Record<string, Advice>> = {
   '08': GONE,
@@ -19,7 +22,7 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     'Lower storage.connections of each server, or raise max_connections of PostgreSQL.',
   ),
   '53': temporary('PostgreSQL is out of memory or disk space.', 'Free space on its disk, then try again.'),
-  '25006': temporary(
+  [NO_WRITES]: temporary(
     'PostgreSQL accepts no writes: it is a standby, or is set to read only.',
     'Let storage.url name the primary, for example with target_session_attrs or a DNS name that moves.',
   ),
@@ -85,6 +88,11 @@ function adviceFor(error: unknown): Advice | undefined {
 /** Whether the database as a whole fails, and not one operation. */
 export function isFaultOfDatabase(error: unknown): boolean {
   return adviceFor(error)?.retryable === true && !mayRepeat(error);
+}
+
+/** Whether PostgreSQL refused a write because it is read-only. */
+export function isWriteRefused(error: unknown): boolean {
+  return codeOf(error) === NO_WRITES;
 }
 
 /** Whether the transaction lost against others and can be run again from its start. */

@@ -78,8 +78,8 @@ export async function migrate(
   const client = await pool.connect();
   try {
     await client.query(`${BEGIN}; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
-    await assertServer(client);
     const isEmpty = (await client.query("SELECT 1 WHERE to_regclass('meta') IS NULL")).rowCount === 1;
+    await assertServer(client, isEmpty, logger);
     const meta = async (key: string) => {
       const sql = 'SELECT value FROM meta WHERE key = $1';
       return (await client.query<{ readonly value: string }>(sql, [key])).rows[0]?.value;
@@ -126,13 +126,20 @@ async function migrateCapability(client: PoolClient, { name, postgres, isForeign
   await client.query(`${set} DO UPDATE SET version = excluded.version`, [name, postgres.length]);
 }
 
-async function assertServer(client: PoolClient): Promise<void> {
-  const { rows } = await client.query<{ readonly version: string }>(
-    "SELECT current_setting('server_version') AS version",
+/** Refuses an old server, and another encoding for new tables; for tables that are there, it is told in the log. */
+async function assertServer(client: PoolClient, isEmpty: boolean, logger: Logger): Promise<void> {
+  const { rows } = await client.query<Readonly<Record<'version' | 'encoding', string>>>(
+    "SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding",
   );
-  const problem = serverProblem(rows[0]!.version);
+  const { version, encoding } = rows[0]!;
+  const problem = serverProblem(version);
   if (problem !== undefined)
     throw new LangoError('storage', problem, { hint: 'Let storage.url name a newer server.' });
+  if (encoding === 'UTF8') return;
+  const text = `The database of storage.url has the encoding ${encoding}, which does not hold every letter.`;
+  const hint = 'Create one with: createdb --encoding=UTF8 --locale=C.UTF-8 --template=template0 NAME';
+  if (isEmpty) throw new LangoError('storage', text, { hint });
+  logger.warn(text, { hint: `${hint}. Then copy this one with pg_dump.` });
 }
 
 function assertKnown(version: number): void {

@@ -36,12 +36,12 @@ export async function unlock(record: MasterRecord, { keyFile, passphrase }: KeyS
   if (passphrase === undefined) {
     const hint = 'Set LANGO_VAULT_PASSPHRASE, or vault.passphrase in the configuration.';
     const problem = 'The vault is locked with a passphrase, and none is given.';
-    throw new LangoError('invalid-config', problem, { hint });
+    throw new LangoError('unavailable', problem, { hint });
   }
   const key = await derive(passphrase, source);
   if (keyId(key) === id) return { record, key };
   const hint = 'Use the passphrase that the vault was locked with. Nothing was changed.';
-  throw new LangoError('invalid-config', 'The passphrase of the vault is wrong.', { hint });
+  throw new LangoError('unavailable', 'The passphrase of the vault is wrong.', { hint });
 }
 
 /** Creates the key of a new vault. */
@@ -127,5 +127,5 @@ function parseKey(text: string, { path }: PrivateFile): Buffer {
   const key = Buffer.from(LINE.exec(text)?.[1] ?? '', 'base64url');
   if (key.length === KEY_BYTES) return key;
   const problem = `The key file of the vault ${path} is damaged: it holds no key.`;
-  throw new LangoError('invalid-config', problem, { hint: 'Restore it from a backup. Nothing was changed.' });
+  throw new LangoError('unavailable', problem, { hint: 'Restore it from a backup. Nothing was changed.' });
 }

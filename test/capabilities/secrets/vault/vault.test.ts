@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { silentLogger } from '../../../../src/core/logger.js';
 import type { SealedVault } from '../../../../src/capabilities/secrets/vault/vault.js';
 import { openVault } from '../../../../src/capabilities/secrets/vault/vault.js';
+import { withServer } from '../../../support/server.js';
 
 const ALICE = { tenant: '', owner: 'alice' };
 const BOB = { tenant: '', owner: 'bob' };
@@ -117,7 +118,7 @@ describe.each([
 describe('a faulty vault', () => {
   it('is not opened with a wrong or missing passphrase, and stays unchanged', async () => {
     await (await open(PASSPHRASE)).put(ALICE, secret('a'));
-    await expect(open('not the passphrase')).rejects.toMatchObject({ code: 'invalid-config' });
+    await expect(open('not the passphrase')).rejects.toMatchObject({ code: 'unavailable' });
     await expect(open()).rejects.toThrow('none is given');
     expect(existsSync(keyFile)).toBe(false);
     expect(await read(await open(PASSPHRASE), 'a')).toBe(VALUE);
@@ -146,6 +147,31 @@ describe('a faulty vault', () => {
     writeFileSync(keyFile, good, { mode: 0o600 });
     expect(await read(await open(), 'a')).toBe(VALUE);
   });
+
+  it.each<readonly [string, () => void, RegExp]>([
+    ['damaged', () => writeFileSync(keyFile, 'x'), /damaged/],
+    ['readable by others', () => chmodSync(keyFile, 0o644), /read by other users/],
+    ['missing', () => rmSync(keyFile), /missing/],
+  ])('makes requests for secrets wait when its key is %s', async (_what, harm, reason) => {
+    await (await open()).put(ALICE, secret('a'));
+    await closeAll();
+    harm();
+    await expectRefusal({ keyFile }, reason);
+  });
+
+  it('makes requests for secrets wait when its passphrase is wrong', async () => {
+    await (await open(PASSPHRASE)).put(ALICE, secret('a'));
+    await closeAll();
+    await expectRefusal({ keyFile, passphrase: 'not the passphrase' }, /passphrase of the vault is wrong/);
+  });
+
+  async function expectRefusal(vault: { keyFile: string; passphrase?: string }, reason: RegExp) {
+    const settings = { server: { port: 0 }, vault, tools: { secrets: { enabled: true } } };
+    await withServer({ home, settings }, async (server) => {
+      const got = await server.fetch('/lango/secrets');
+      expect([got.status, await got.text()]).toEqual([503, expect.stringMatching(reason)]);
+    });
+  }
 
   it.each([
     ['a byte of a value', "UPDATE vault_entries SET sealed = zeroblob(60) WHERE name = 'a'"],
