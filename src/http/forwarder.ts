@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { adviceText, errorText, isLangoError, LangoError } from '../core/errors.js';
 import { statusOf } from '../core/http.js';

@@ -1,34 +1,16 @@
 import type * as PromClient from 'prom-client';
 
-/** Each counter with its help and its labels. No label ever names an owner, a task or a context. */
+/** Each counter with its help and its labels, as words. No label ever names an owner, a task or a context. */
 const COUNTERS = {
-  httpRequests: ['lango_http_requests_total', 'HTTP requests with a response', 'method', 'status'],
-  operations: [
-    'lango_operations_total',
-    'Audited operations on all transports',
-    'operation',
-    'agent',
-    'outcome',
-  ],
+  httpRequests: ['lango_http_requests_total', 'HTTP requests with a response', 'method status'],
+  operations: ['lango_operations_total', 'Audited operations on all transports', 'operation agent outcome'],
   tasks: ['lango_tasks_accepted_total', 'Tasks accepted', 'agent'],
-  runs: [
-    'lango_runs_ended_total',
-    'Runs that ended, by the state they gave the task',
-    'agent',
-    'state',
-    'reason',
-  ],
-  modelCalls: [
-    'lango_model_calls_total',
-    'Model calls, by stop reason or failure',
-    'agent',
-    'model',
-    'outcome',
-  ],
-  tokens: ['lango_model_tokens_total', 'Tokens of models', 'agent', 'model', 'type'],
-  cost: ['lango_model_cost_total', 'Money that models cost', 'agent', 'model', 'currency'],
-  toolCalls: ['lango_tool_calls_total', 'Tool calls', 'agent', 'tool', 'outcome'],
-  delegations: ['lango_delegations_total', 'Delegations that ended, by state', 'agent', 'peer', 'state'],
+  runs: ['lango_runs_ended_total', 'Runs that ended, by the state they gave the task', 'agent state reason'],
+  modelCalls: ['lango_model_calls_total', 'Model calls, by stop reason or failure', 'agent model outcome'],
+  tokens: ['lango_model_tokens_total', 'Tokens of models', 'agent model type'],
+  cost: ['lango_model_cost_total', 'Money that models cost', 'agent model currency'],
+  toolCalls: ['lango_tool_calls_total', 'Tool calls', 'agent tool outcome'],
+  delegations: ['lango_delegations_total', 'Delegations that ended, by state', 'agent peer state'],
   events: ['lango_journal_events_total', 'Journal events written by this node', 'type'],
   appendFailures: ['lango_journal_append_failures_total', 'Failed appends, by error code', 'code'],
 } as const;
@@ -49,8 +31,8 @@ const HISTOGRAMS = {
 } as const;
 
 const GAUGES = {
-  openTasks: ['lango_tasks_open', 'Tasks in the database that run or wait for a run', 'agent', 'state'],
-  peers: ['lango_peer_state', '1 for the state of each peer', 'peer', 'state'],
+  openTasks: ['lango_tasks_open', 'Tasks in the database that run or wait for a run', 'agent state'],
+  peers: ['lango_peer_state', '1 for the state of each peer', 'peer state'],
   webhooks: ['lango_webhooks', 'Webhooks in the database', 'state'],
   streams: ['lango_streams_open', 'Open event streams'],
 } as const;
@@ -71,8 +53,8 @@ export class Instruments {
 
   constructor(prom: typeof PromClient) {
     this.#registry = new prom.Registry();
-    const of = ([name, help, ...labelNames]: readonly string[]) => {
-      return { name: name!, help: `${help!}.`, labelNames, registers: [this.#registry] };
+    const of = ([name, help, labels]: readonly [string, string, string?]) => {
+      return { name, help: `${help}.`, labelNames: labels?.split(' ') ?? [], registers: [this.#registry] };
     };
     for (const [key, text] of Object.entries(COUNTERS)) this.#counters.set(key, new prom.Counter(of(text)));
     for (const [key, text] of Object.entries(GAUGES)) this.#gauges.set(key, new prom.Gauge(of(text)));

@@ -1,7 +1,8 @@
+import { keyOf } from '../../core/findings.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import type { CardFinding } from '../../core/node-status.js';
 import { objectOf, objects } from '../translate/unchecked.js';
-import { WARNING, cardSchema, show, shortened, templateSchema } from './card-schema.js';
+import { WARNING, cardSchema, show, templateSchema } from './card-schema.js';
 
 interface LintOptions {
   /** Whether the card is a file of agent-cards/. The server adds its version, interfaces and capabilities. */
@@ -21,7 +22,7 @@ export function lintCard(card: unknown, { isTemplate = false, bytes = 0 }: LintO
   const result = (isTemplate ? templateSchema : cardSchema).safeParse(card);
   const found = (result.error?.issues ?? []).map((issue): CardFinding => {
     const isWarning = issue.code === 'custom' && issue.params === WARNING;
-    return (isWarning ? warning : error)(pathText(issue.path), issue.message);
+    return (isWarning ? warning : error)(keyOf(issue.path), issue.message);
   });
   if (isJsonObject(card)) found.push(...referenceErrors(card), ...securityWarnings(card));
   const errors = found.filter(({ severity }) => severity === 'error');
@@ -81,11 +82,4 @@ function error(path: string, text: string): CardFinding {
 
 function warning(path: string, text: string): CardFinding {
   return { severity: 'warning', path, text };
-}
-
-function pathText(path: readonly PropertyKey[]): string {
-  return path
-    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${shortened(String(key))}`))
-    .join('')
-    .replace(/^\./, '');
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isLoopback } from '../../core/addresses.js';
 import { isJsonObject, parseObject } from '../../core/json.js';
+import { shorten } from '../../core/text.js';
 import { parseGrpcAddress } from './grpc-transport.js';
 import { BINDINGS } from './link.js';
 
@@ -259,11 +260,7 @@ function isSignatureHeader(head: string): boolean {
 
 /** Formats a value for a message: short, and in quotes when it is text. */
 export function show(value: unknown): string {
-  if (typeof value === 'string') return `"${shortened(value)}"`;
+  if (typeof value === 'string') return `"${shorten(value, MAX_SHOWN)}"`;
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' && value !== null ? 'an object' : String(value);
-}
-
-export function shortened(text: string): string {
-  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN - 1).toWellFormed()}…`;
 }

@@ -1,9 +1,8 @@
 import { errorText } from '../../core/errors.js';
 import { isJsonObject, type Json } from '../../core/json.js';
 import { counted, shorten } from '../../core/text.js';
-import { CARD_TYPE, CATALOG_PATHS, LOCAL_PUBLISHER, publisherIn } from '../translate/catalog.js';
+import { CARD_TYPE, CATALOG_PATHS, LOCAL_PUBLISHER, publisherIn, wordScore } from '../translate/catalog.js';
 import { textOf } from '../translate/unchecked.js';
-import { wordScore } from '../translate/word-score.js';
 import { fetchFirst } from './card.js';
 
 /** An agent that a catalog offers. All its texts are from outside. */

@@ -16,10 +16,8 @@ import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-questio
 import type { WireLink } from './link.js';
 import { openRemote, type LoadOptions } from './load.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
-import type { ClientEvent } from './reader.js';
-import { TaskReader } from './reader.js';
-import type { RetryRules } from './watch.js';
-import { DEFAULT_RETRY, watchTask } from './watch.js';
+import { TaskReader, type ClientEvent } from './reader.js';
+import { DEFAULT_RETRY, watchTask, type RetryRules } from './watch.js';
 import { requestOptions } from './wire-tasks.js';
 
 export interface ClientOptions extends Pick<LoadOptions, 'fetch' | 'grpc' | 'binding' | 'retry'> {

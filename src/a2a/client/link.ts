@@ -9,8 +9,7 @@ import { isInWork } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import type { TaskCalls } from '../translate/task-calls.js';
 import type { Breaker } from './breaker.js';
-import type { GrpcPeer } from './grpc-transport.js';
-import { createGrpcTransport } from './grpc-transport.js';
+import { createGrpcTransport, type GrpcPeer } from './grpc-transport.js';
 import { fetchForLangGraph, fetchForVersion03, fetchForVersion10 } from './old-wire.js';
 import { WireTasks, type CredentialFor, type WireFacts } from './wire-tasks.js';
 

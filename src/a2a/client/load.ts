@@ -20,16 +20,14 @@ import {
 } from './card.js';
 import { tokenCredential, type PeerCredential } from '../../core/credential.js';
 import type { GrpcRules } from './grpc-transport.js';
-import type { WatchLimits } from './limits.js';
-import { CLIENT_LIMITS, REMOTE_LIMITS } from './limits.js';
+import { CLIENT_LIMITS, REMOTE_LIMITS, type WatchLimits } from './limits.js';
 import type { Binding, Link, WireLink } from './link.js';
 import { createLink, createRemoteTransport, MovingLink, withMaskedErrors } from './link.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { Deadline } from '../../core/time.js';
 import { createPeer } from './peer.js';
 import { securityNote } from './security.js';
-import type { RetryRules } from './watch.js';
-import { DEFAULT_RETRY } from './watch.js';
+import { DEFAULT_RETRY, type RetryRules } from './watch.js';
 import type { CredentialFor } from './wire-tasks.js';
 
 export type CardSource = LocalSource | RemoteSource;

@@ -2,12 +2,10 @@ import type { AgentProfile, Peer, PeerEvent, PeerRequest } from '../../core/agen
 import { EXTENSIONS } from '../../core/extensions.js';
 import { chainMetadata } from '../translate/extensions.js';
 import { inFormOf } from './foreign-question.js';
-import type { Link } from './link.js';
-import { callerOf } from './link.js';
+import { callerOf, type Link } from './link.js';
 import type { WatchLimits } from './limits.js';
 import { TaskReader } from './reader.js';
-import type { RetryRules } from './watch.js';
-import { findTaskByMessage, cancelTaskOf, watchTask, type SentMessage } from './watch.js';
+import { findTaskByMessage, cancelTaskOf, watchTask, type RetryRules, type SentMessage } from './watch.js';
 
 export interface PeerFacts {
   readonly profile: AgentProfile;

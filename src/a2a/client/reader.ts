@@ -2,11 +2,9 @@ import type { PeerEvent } from '../../core/agent.js';
 import { LangoError } from '../../core/errors.js';
 import { hashJson } from '../../core/canonical-json.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
-import type { Artifact, Message, Part } from '../../core/message.js';
-import { textOf } from '../../core/message.js';
+import { textOf, type Artifact, type Message, type Part } from '../../core/message.js';
 import { NO_USAGE, type Usage } from '../../core/model.js';
-import type { Question, TaskState } from '../../core/task.js';
-import { isInterrupted, isTerminal } from '../../core/task.js';
+import { isInterrupted, isTerminal, type Question, type TaskState } from '../../core/task.js';
 import { ForeignApprovals, dataIn, questionsOf, textWithData, typedQuestions } from './foreign-question.js';
 import { authorIn, usageIn, type AuthorMark } from '../translate/extensions.js';
 import type {
@@ -16,8 +14,7 @@ import type {
   TaskSnapshot,
   TaskUpdate,
 } from '../translate/updates.js';
-import type { WatchLimits } from './limits.js';
-import { CLIENT_LIMITS } from './limits.js';
+import { CLIENT_LIMITS, type WatchLimits } from './limits.js';
 import { SeenArtifact, liveText, sizeOf, splitParts, toArtifact, type PeerEventOf } from './seen-artifact.js';
 
 /** The events that a watcher of a task receives: the peer's events, and each change of the task's state. */

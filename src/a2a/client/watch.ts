@@ -1,6 +1,5 @@
 import type { AskedTask } from '../../core/agent.js';
-import type { ErrorCode } from '../../core/errors.js';
-import { LangoError, causesOf, codeOf, errorText, isLangoError } from '../../core/errors.js';
+import { LangoError, causesOf, codeOf, errorText, isLangoError, type ErrorCode } from '../../core/errors.js';
 import { LONGEST_ASKED_MS } from '../../core/retry.js';
 import type { Caller } from '../../core/identity.js';
 import { backoffMs, pause, Timer, waitAtMost } from '../../core/time.js';
@@ -10,8 +9,7 @@ import type { MessageIds } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import type { TaskCall } from '../translate/task-calls.js';
 import type { TaskUpdate } from '../translate/updates.js';
-import type { WatchLimits } from './limits.js';
-import { CLIENT_LIMITS } from './limits.js';
+import { CLIENT_LIMITS, type WatchLimits } from './limits.js';
 import type { Link } from './link.js';
 import type { ClientEvent, EndEvent, TaskReader } from './reader.js';
 

@@ -1,13 +1,11 @@
-import type { SendMessageRequest, Task } from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
+import { TaskState, type SendMessageRequest, type Task } from '@a2a-js/sdk';
 import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { ServiceParameters, withA2AExtensions, withA2AVersion } from '@a2a-js/sdk/client';
 import type { Caller } from '../../core/identity.js';
 import type { Message } from '../../core/message.js';
 import { toSendRequest, type MessageIds } from '../translate/content.js';
 import type { TaskCall, TaskCalls } from '../translate/task-calls.js';
-import type { TaskUpdate } from '../translate/updates.js';
-import { fromWireTask, fromWireUpdate } from '../translate/updates.js';
+import { fromWireTask, fromWireUpdate, type TaskUpdate } from '../translate/updates.js';
 
 /** Makes the bearer token that names a caller to a node that trusts this one, for a delegation of `task`. */
 export type CredentialFor = (caller: Caller, task: string | undefined) => Promise<string>;

@@ -146,15 +146,6 @@ export function reportedError({ logger, path }: ReportedCall, error: unknown): W
 /** The call in whose name an error is logged. Over gRPC its path is the service and the method. */
 export type ReportedCall = Pick<HttpExchange, 'path' | 'logger'>;
 
-/** Decodes a segment of a path; undefined for one that is not well encoded. */
-export function decodedSegment(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function headerOf(exchange: HttpExchange, name: string): string {
   const value = exchange.request.headers[name];
   return (Array.isArray(value) ? value.join(',') : (value ?? '')).trim();

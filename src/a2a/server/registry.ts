@@ -1,10 +1,10 @@
 import { LangoError, adviceText, isLangoError } from '../../core/errors.js';
 import { statusOf, type HttpExchange } from '../../core/http.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { publisherIn } from '../translate/catalog.js';
-import { wordScore } from '../translate/word-score.js';
+import { percentDecoded } from '../../core/text.js';
+import { publisherIn, wordScore } from '../translate/catalog.js';
 import { serveDocument, type EtagCache } from './documents.js';
-import { decodedSegment, sendJson } from './http-call.js';
+import { sendJson } from './http-call.js';
 import { textOf } from '../translate/unchecked.js';
 import { parseFilter } from './list-filter.js';
 import { JSON_TYPE } from './modes.js';
@@ -106,8 +106,8 @@ function searchEntries({ entries, source }: Registry, request: Json): JsonObject
 
 /** `GET /agents/IDENTIFIER`. Throws `invalid-input` or `not-found`. */
 function entryWith({ entries }: Registry, encoded: string): JsonObject {
-  const identifier = decodedSegment(encoded);
-  if (identifier === undefined || publisherIn(identifier) === undefined)
+  const identifier = percentDecoded(encoded);
+  if (publisherIn(identifier) === undefined)
     throw wrong(
       'identifier',
       'must be like urn:air:HOST:agent:NAME, percent-encoded as one part of the path',

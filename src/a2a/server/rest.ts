@@ -1,16 +1,10 @@
 import type { HttpExchange } from '../../core/http.js';
 import { isJsonObject, type Json } from '../../core/json.js';
+import { percentDecoded } from '../../core/text.js';
 import type { WireError } from '../translate/errors.js';
 import { mapMembers } from '../translate/unchecked.js';
 import { REST_1_0, type RestDialect } from './dialect.js';
-import {
-  HttpCall,
-  decodedSegment,
-  serveOperation,
-  errorHeaders,
-  reportedError,
-  sendJson,
-} from './http-call.js';
+import { HttpCall, serveOperation, errorHeaders, reportedError, sendJson } from './http-call.js';
 import { OPERATIONS, type PublishedAgent } from './operations.js';
 import type { Streaming } from './sse.js';
 import { REST_0_3 } from './v03/dialect.js';
@@ -90,7 +84,7 @@ function typeFor({ request: { headers } }: HttpExchange, dialect: RestDialect): 
 
 /** The members of the body or, without a body (or with `null`), of the query. Parameters of the path come first. */
 async function readParams(exchange: HttpExchange, segments: Record<string, string>): Promise<unknown> {
-  const path = mapMembers(segments, (value) => decodedSegment(value) ?? value);
+  const path = mapMembers(segments, percentDecoded);
   const { method, headers } = exchange.request;
   const hasBody = (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined;
   const isRead = method !== 'GET' && method !== 'DELETE' && hasBody;

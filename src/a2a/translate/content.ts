@@ -9,23 +9,16 @@ import { Role, TaskState as WireState } from '@a2a-js/sdk';
 import type { Json } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import { questionsIn } from '../../core/questions.js';
-import type { TaskState } from '../../core/task.js';
+import { TASK_STATES, type TaskState } from '../../core/task.js';
 import { EXTENSIONS } from '../../core/extensions.js';
 
-const TO_WIRE_STATE: Readonly<Record<TaskState, WireState>> = {
-  submitted: WireState.TASK_STATE_SUBMITTED,
-  working: WireState.TASK_STATE_WORKING,
-  'input-required': WireState.TASK_STATE_INPUT_REQUIRED,
-  'auth-required': WireState.TASK_STATE_AUTH_REQUIRED,
-  completed: WireState.TASK_STATE_COMPLETED,
-  failed: WireState.TASK_STATE_FAILED,
-  canceled: WireState.TASK_STATE_CANCELED,
-  rejected: WireState.TASK_STATE_REJECTED,
-};
-
-const FROM_WIRE_STATE = new Map(
-  Object.entries(TO_WIRE_STATE).map(([state, wire]) => [wire, state as TaskState] as const),
-);
+const TO_WIRE_STATE = Object.fromEntries(
+  TASK_STATES.map((state) => {
+    const name = `TASK_STATE_${state.toUpperCase().replace('-', '_')}`;
+    return [state, WireState[name as keyof typeof WireState]];
+  }),
+) as Readonly<Record<TaskState, WireState>>;
+const FROM_WIRE_STATE = new Map(TASK_STATES.map((state) => [TO_WIRE_STATE[state], state]));
 
 export function toWireState(state: TaskState): WireState {
   return TO_WIRE_STATE[state];

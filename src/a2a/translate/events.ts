@@ -1,7 +1,6 @@
 import type { StreamResponse } from '@a2a-js/sdk';
 import { newId } from '../../core/ids.js';
-import type { Artifact, Message } from '../../core/message.js';
-import { textOf, textPart } from '../../core/message.js';
+import { textOf, textPart, type Artifact, type Message } from '../../core/message.js';
 import type { Usage } from '../../core/model.js';
 import { activityOf, type Activity, type BodyOf, type TaskEvent } from '../../core/task.js';
 import { authorMetadata, type AuthorMark } from './extensions.js';

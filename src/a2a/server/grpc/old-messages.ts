@@ -1,3 +1,4 @@
+import { Role, TaskState } from '@a2a-js/sdk';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
 import { mapMembers, objectOf, objects, textOf } from '../../translate/unchecked.js';
 
@@ -6,18 +7,6 @@ import { mapMembers, objectOf, objects, textOf } from '../../translate/unchecked
  * generated codec, in which a oneof is `{ $case, value }`, an enum is a number, and no list is absent.
  */
 
-const STATES = [
-  'TASK_STATE_UNSPECIFIED',
-  'TASK_STATE_SUBMITTED',
-  'TASK_STATE_WORKING',
-  'TASK_STATE_COMPLETED',
-  'TASK_STATE_FAILED',
-  'TASK_STATE_CANCELLED',
-  'TASK_STATE_INPUT_REQUIRED',
-  'TASK_STATE_REJECTED',
-  'TASK_STATE_AUTH_REQUIRED',
-];
-const ROLES = ['ROLE_UNSPECIFIED', 'ROLE_USER', 'ROLE_AGENT'];
 /** Members with free JSON of the user, which is not translated. */
 const OPAQUE: readonly string[] = ['metadata', 'data'];
 
@@ -26,7 +15,7 @@ export function fromDecoded(message: object): JsonObject {
   const json: Record<string, Json | undefined> = {};
   for (const [name, value] of Object.entries(message) as [string, unknown][]) {
     if (isChoice(value)) json[value.$case] = plain(value.$case, value.value);
-    else json[name] = name === 'role' ? ROLES[Number(value)] : plain(name, value);
+    else json[name] = name === 'role' ? Role[Number(value)] : plain(name, value);
   }
   return json;
 }
@@ -68,14 +57,13 @@ function mapOf(convert: (value: JsonObject) => unknown): Convert {
   return (json) => mapMembers(objectOf(json), (value) => convert(objectOf(value)));
 }
 
-const numberIn =
-  (names: readonly string[]): Convert =>
-  (name) =>
-    Math.max(0, names.indexOf(textOf(name)));
+/** The number of a name in an enum. Those of 0.3 have the numbers of 1.0. */
+const numberIn = (numbers: Readonly<Record<string, unknown>>, name: Json | undefined): unknown =>
+  numbers[textOf(name)] ?? 0;
 
 const toMessage = messageOf(
   { contextId: '', taskId: '', extensions: [] },
-  { role: numberIn(ROLES), content: listOf(toPart) },
+  { role: (name) => numberIn(Role, name), content: listOf(toPart) },
 );
 const toArtifact = messageOf({ name: '', description: '', extensions: [] }, { parts: listOf(toPart) });
 export const toTask = messageOf(
@@ -99,7 +87,11 @@ function choice(name: string, value: object): object {
 
 function toStatus(status: Json | undefined): object {
   const { state, message, timestamp } = objectOf(status);
-  return { state: numberIn(STATES)(state), update: optional(toMessage)(message), timestamp };
+  return {
+    state: numberIn(TaskState, textOf(state).replace('CANCELLED', 'CANCELED')),
+    update: optional(toMessage)(message),
+    timestamp,
+  };
 }
 
 function toPart({ text, file, data }: JsonObject): object {
