@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { packageRoot } from '../src/config/package-root.js';
 import type { ModelProvider, ModelRequest } from '../src/index.js';
 import { connect, createServer, textPart } from '../src/index.js';
-import { createTable, PLAN, TRANSFER } from '../src/models/offline/table.js';
+import { createTable, PLAN, TRANSFER } from '../src/models/offline/request.js';
 
 /**
  * Writes docs/reference/tools.md from the tools that a server with every tool switched on offers to a model. With

@@ -91,11 +91,9 @@ function jsonSchemaOf(schema: z.ZodObject): JsonObject {
   const parameters = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => {
-      for (const keyword of VALIDATION_KEYWORDS) {
-        // For a map, `additionalProperties` describes its values.
-        if (keyword !== 'additionalProperties' || jsonSchema.additionalProperties === false)
-          delete jsonSchema[keyword];
-      }
+      for (const keyword of VALIDATION_KEYWORDS) delete jsonSchema[keyword];
+      // For a map, it describes the values.
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
     },
   });
   delete parameters.$schema;

@@ -54,9 +54,7 @@ function unusable(agent: string, why: string, cause?: unknown): LangoError {
 
 /** Vendors refuse many keywords, and objects that may have further keys. `parse` checks the keywords. */
 function forVendors({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
-  for (const keyword of VALIDATION_KEYWORDS) {
-    if (keyword !== 'additionalProperties') delete jsonSchema[keyword];
-  }
+  for (const keyword of VALIDATION_KEYWORDS) delete jsonSchema[keyword];
   if (jsonSchema.type === 'object' && jsonSchema.properties) jsonSchema.additionalProperties ??= false;
 }
 

@@ -14,7 +14,7 @@ type Members = Readonly<Record<string, JsonObject>>;
 
 /** Keywords that only refuse values. They cost tokens in every call of the model, and the check says what they would. */
 export const VALIDATION_KEYWORDS = [
-  ...['additionalProperties', 'pattern', 'format', 'minLength', 'maxLength', 'minItems', 'maxItems'],
+  ...['pattern', 'format', 'minLength', 'maxLength', 'minItems', 'maxItems'],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'propertyNames', '$schema'],
 ] as const;
 
@@ -188,7 +188,8 @@ function described(given: JsonObject): JsonObject {
 /** The keywords that a model gets in another form or not at all. */
 const CHANGED: ReadonlySet<string> = new Set([
   ...VALIDATION_KEYWORDS,
-  ...['properties', 'items', 'prefixItems', 'const', 'anyOf', 'oneOf', 'not', 'then', 'else'],
+  ...['properties', 'additionalProperties', 'items', 'prefixItems', 'const'],
+  ...['anyOf', 'oneOf', 'not', 'then', 'else'],
 ]);
 
 const eachDescribed = (members: Members): Members =>

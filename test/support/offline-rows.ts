@@ -1,5 +1,5 @@
 import { CAPABILITIES } from '../../src/capabilities/index.js';
-import { createTable, PLAN, TRANSFER } from '../../src/models/offline/table.js';
+import { createTable, PLAN, TRANSFER } from '../../src/models/offline/request.js';
 
 /** The sentences of the shipped capabilities. */
 export const OFFLINE_SENTENCES = CAPABILITIES.flatMap(({ sentences = [] }) => sentences);

@@ -7,8 +7,8 @@ import type { ServerSettings } from './settings.js';
 export interface LoginOptions extends NonNullable<ServerSettings['login']> {
   readonly name: string;
   readonly url: string;
-  /** Scopes to ask for in addition. */
-  readonly furtherScopes: readonly string[];
+  /** Scopes to ask for in addition. Default: none. */
+  readonly furtherScopes?: readonly string[];
   /** The egress client. */
   readonly fetch: typeof fetch;
 }
@@ -58,7 +58,9 @@ export async function findIssuer(options: LoginOptions): Promise<Issuer> {
   const wantedScopes = options.scopes.join(' ') || asked || described?.scopes_supported?.join(' ') || '';
   // Without `offline_access`, many issuers give no refresh token.
   const offline = (metadata.scopes_supported ?? []).filter((scope) => scope === 'offline_access');
-  const scopes = new Set([...wantedScopes.split(' '), ...options.furtherScopes, ...offline].filter(Boolean));
+  const scopes = new Set(
+    [...wantedScopes.split(' '), ...(options.furtherScopes ?? []), ...offline].filter(Boolean),
+  );
   return { metadata, resource, scope: [...scopes].join(' ') || undefined };
 }
 

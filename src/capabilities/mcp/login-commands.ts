@@ -9,11 +9,9 @@ import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { openInBrowser } from '../../terminal/browser.js';
 import { safeLine } from '../../terminal/safe-text.js';
 import type { McpCall } from './commands.js';
-import type { SignInPage } from './login.js';
-import { openLogin } from './opening.js';
-
-type LoginFlow = ReturnType<typeof openLogin>;
-type Callback = Parameters<LoginFlow['byBrowser']>[0]['callback'];
+import { signInName } from './kept-sign-in.js';
+import { signInByBrowser, signInByDevice, type Callback, type SignInPage } from './login.js';
+import { requireLogin } from './opening.js';
 
 const WAIT_MS = 10 * 60 * 1_000;
 
@@ -23,14 +21,15 @@ export async function login(
   name: string,
 ): Promise<Report> {
   const { flags, terminal } = call;
-  const flow = await flowOf(call, name, flags.scope?.split(' '));
+  const furtherScopes = flags.scope?.split(' ') ?? [];
+  const options = { ...requireLogin(await call.readSettings(), name), furtherScopes };
   using stop = new Deadline();
   process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The sign-in was given up.')));
   const hint = `Try again: lango mcp login ${name}`;
   const late = new LangoError('timeout', 'Nobody signed in within 10 minutes.', { hint });
   const { signal } = stop.expect(WAIT_MS, () => late);
   const kept = await (flags.device
-    ? flow.byDevice({
+    ? signInByDevice(options, {
         signal,
         show: (page) => {
           noteIssuer(page, call, name);
@@ -38,7 +37,7 @@ export async function login(
         },
       })
     : withCallback((callback) =>
-        flow.byBrowser({
+        signInByBrowser(options, {
           ...{ signal, callback },
           show: (page) => {
             const { url } = page;
@@ -49,7 +48,7 @@ export async function login(
         }),
       ));
   const value = JSON.stringify(kept);
-  const secret = { name: flow.secretName, value, places: [], hosts: [], replace: true };
+  const secret = { name: signInName(name), value, places: [], hosts: [], replace: true };
   await call.withOwner(VAULT_OPERATIONS, (owner) => owner.storeSecret(secret));
   const text = `Signed in at the MCP server ${name}, by ${safeLine(new URL(kept.issuer).host)}.`;
   return { json: { server: name, issuer: kept.issuer }, lines: [text] };
@@ -57,9 +56,9 @@ export async function login(
 
 /** `lango mcp logout`: forgets a sign-in, and says whether its issuer has ended the tokens. */
 export async function logout(call: McpCall, name: string): Promise<Report> {
-  const { secretName } = await flowOf(call, name);
+  requireLogin(await call.readSettings(), name);
   const { deleted: _, ...end } = await call.withOwner(VAULT_OPERATIONS, (owner) =>
-    owner.deleteSecret({ name: secretName }),
+    owner.deleteSecret({ name: signInName(name) }),
   );
   const lines = end.isRevoked
     ? [`Signed out of the MCP server ${name}. Its issuer has ended the tokens.`]
@@ -75,10 +74,6 @@ function noteIssuer({ url, issuer }: SignInPage, { terminal }: McpCall, name: st
   const [host, page] = [new URL(issuer).host, new URL(url).host].map((one) => safeLine(one));
   terminal.note(`${safeLine(name)} lets ${host} sign people in. Permit nothing on a page of anybody else.`);
   if (host !== page) terminal.note(`${page} is not ${host}: go on only if both belong together.`);
-}
-
-async function flowOf(call: McpCall, name: string, scopes: readonly string[] = []): Promise<LoginFlow> {
-  return openLogin(await call.readSettings(), name, scopes);
 }
 
 const PAGE = '<!doctype html><meta charset="utf-8"><title>Lango</title><p>';

@@ -14,8 +14,8 @@ import { makeFolder } from '../../disk/private-file.js';
 import { isInstalled } from '../../disk/programs.js';
 import { createTokenRequest } from '../../http/oauth-client.js';
 import { assertScope, type LoginOptions } from './issuer.js';
-import { currentSignIn, endSignIn, ISSUER_TIMEOUT_MS, signInName, type OwnSecrets } from './kept-sign-in.js';
-import { notSignedIn, signInByBrowser, signInByDevice } from './login.js';
+import { currentSignIn, endSignIn, ISSUER_TIMEOUT_MS, type OwnSecrets } from './kept-sign-in.js';
+import { notSignedIn } from './login.js';
 import type { McpReach, McpServerOptions } from './options.js';
 import { McpServer } from './server.js';
 import { MISSING, PACKAGE, type MCP_SETTINGS, type ServerSettings } from './settings.js';
@@ -50,20 +50,15 @@ function assertPackage(): void {
   if (!isInstalled(PACKAGE)) throw new LangoError('unavailable', MISSING.message, MISSING);
 }
 
-/** The ways to sign in at a server. Throws `not-found` when no entry of this name has `login`. */
-export function openLogin(context: Context, name: string, furtherScopes: readonly string[] = []) {
+/** The way to sign in at a server. Throws `not-found` when no entry of this name has `login`. */
+export function requireLogin(context: Context, name: string): LoginOptions {
   const entry = context.settings['mcp.servers'][name];
   if (!entry?.login) {
     const hint = `Set mcp.servers.${name}.url and mcp.servers.${name}.login, as docs/guides/use-mcp.md says.`;
     throw new LangoError('not-found', `Nobody signs in at an MCP server ${name}.`, { hint });
   }
   assertPackage();
-  const options = { ...loginOptionsOf([name, entry], context), furtherScopes };
-  return {
-    secretName: signInName(name),
-    byBrowser: (flow: Parameters<typeof signInByBrowser>[1]) => signInByBrowser(options, flow),
-    byDevice: (flow: Parameters<typeof signInByDevice>[1]) => signInByDevice(options, flow),
-  };
+  return loginOptionsOf([name, entry], context);
 }
 
 interface ServerParts extends Context {
@@ -197,7 +192,7 @@ function loginOptionsOf(
     address === undefined ? [] : [new URL(address).host],
   );
   return {
-    ...{ ...login, name, url, furtherScopes: [] },
+    ...{ ...login, name, url },
     // An issuer that only the server names may not have a private address.
     fetch: createFetch({
       allowPrivate: chosen,

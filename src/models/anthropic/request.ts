@@ -1,13 +1,4 @@
-import type {
-  ContentBlockParam,
-  ImageBlockParam,
-  MessageCreateParamsStreaming,
-  MessageParam,
-  OutputConfig,
-  TextBlockParam,
-  Tool,
-  ToolResultBlockParam,
-} from '@anthropic-ai/sdk/resources/messages/messages';
+import type { Anthropic } from '@anthropic-ai/sdk';
 import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
@@ -26,12 +17,12 @@ type Mark = Partial<typeof CACHED>;
 export function toAnthropicRequest(
   request: ModelRequest,
   { origin, endpoint, tuning, adjusted }: BodyContext,
-): MessageCreateParamsStreaming {
+): Anthropic.MessageCreateParamsStreaming {
   const { turns, ...prepared } = toVendorRequest(request, { origin });
   const { effort, temperature } = tuning;
   const mark = adjusted.has('cache_control') ? {} : CACHED;
   const lastStable = prepared.system.findLastIndex((block) => block.stable);
-  const system = prepared.system.map(({ text }, index): TextBlockParam => ({
+  const system = prepared.system.map(({ text }, index): Anthropic.TextBlockParam => ({
     type: 'text',
     text,
     ...(index === lastStable && mark),
@@ -49,10 +40,10 @@ export function toAnthropicRequest(
   };
 }
 
-function outputConfig(output: JsonObject | undefined, effort: Tuning['effort']): OutputConfig {
+function outputConfig(output: JsonObject | undefined, effort: Tuning['effort']): Anthropic.OutputConfig {
   return {
     // `config check` refuses the levels that only OpenAI has.
-    ...(effort && { effort: effort as OutputConfig['effort'] }),
+    ...(effort && { effort: effort as Anthropic.OutputConfig['effort'] }),
     ...(output && { format: { type: 'json_schema', schema: { ...output } } }),
   };
 }
@@ -65,7 +56,7 @@ function thinkingField(
   { thinking }: Tuning,
   maxTokens: number,
   turns: readonly Turn[],
-): Pick<MessageCreateParamsStreaming, 'thinking'> {
+): Pick<Anthropic.MessageCreateParamsStreaming, 'thinking'> {
   if (thinking === undefined) return {};
   if (typeof thinking === 'string') return { thinking: { type: thinking === 'off' ? 'disabled' : thinking } };
   const [before, last] = turns.slice(-2);
@@ -80,7 +71,7 @@ function toolFields(
   functions: VendorRequest['functions'],
   turns: readonly Turn[],
   { mark, adjusted }: { readonly mark: Mark; readonly adjusted: BodyContext['adjusted'] },
-): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
+): Pick<Anthropic.MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
   if (functions.length > 0) return { tools: tools(functions, mark) };
   const contents = turns.flatMap((turn) => (turn.role === 'assistant' ? turn.content : []));
   const called = [...new Set(functionCalls(contents).map(({ name }) => name))];
@@ -89,7 +80,7 @@ function toolFields(
   return { tools: tools(gone, mark), ...(!adjusted.has('tool_choice') && { tool_choice: { type: 'none' } }) };
 }
 
-function tools(functions: VendorRequest['functions'], mark: Mark): Tool[] {
+function tools(functions: VendorRequest['functions'], mark: Mark): Anthropic.Tool[] {
   return functions.map(({ name, description, parameters }, index) => ({
     name,
     description,
@@ -98,7 +89,7 @@ function tools(functions: VendorRequest['functions'], mark: Mark): Tool[] {
   }));
 }
 
-function toMessage(turn: Turn, mark: Mark): MessageParam {
+function toMessage(turn: Turn, mark: Mark): Anthropic.MessageParam {
   if (turn.role === 'assistant') return { role: 'assistant', content: turn.content.map(toBlock) };
   const blocks = [...turn.results.map(toResultBlock), ...turn.content.map(toContentBlock)];
   return {
@@ -107,7 +98,7 @@ function toMessage(turn: Turn, mark: Mark): MessageParam {
   };
 }
 
-function toBlock(block: AnswerBlock): ContentBlockParam {
+function toBlock(block: AnswerBlock): Anthropic.ContentBlockParam {
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text };
@@ -115,11 +106,11 @@ function toBlock(block: AnswerBlock): ContentBlockParam {
       return { type: 'tool_use', id: block.id, name: block.name, input: argumentsToSend(block) };
     case 'opaque':
       // The block came from this API as a content block and is sent back unchanged.
-      return block.block as unknown as ContentBlockParam;
+      return block.block as unknown as Anthropic.ContentBlockParam;
   }
 }
 
-function toResultBlock({ id, content, images, isError }: FunctionResult): ToolResultBlockParam {
+function toResultBlock({ id, content, images, isError }: FunctionResult): Anthropic.ToolResultBlockParam {
   const parts: readonly Content[] = toContent([{ kind: 'text', text: content }, ...(images ?? [])]);
   return {
     type: 'tool_result',
@@ -129,7 +120,7 @@ function toResultBlock({ id, content, images, isError }: FunctionResult): ToolRe
   };
 }
 
-function toContentBlock(content: Content): TextBlockParam | ImageBlockParam {
+function toContentBlock(content: Content): Anthropic.TextBlockParam | Anthropic.ImageBlockParam {
   if (content.type === 'text') return content;
   return { type: 'image', source: { type: 'base64', media_type: content.mediaType, data: content.bytes } };
 }

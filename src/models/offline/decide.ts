@@ -3,8 +3,8 @@ import { textOf } from '../../core/message.js';
 import type { FunctionCall, FunctionSpec, ModelMessage, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
 import { labeled, outline, quoted, readable, refusal, smallTalk, type Offers } from './texts.js';
-import { MAX_STEPS, readRequest, type Step, type ToolCall } from './request.js';
-import { PLAN, TRANSFER, type SentenceTable } from './table.js';
+import { MAX_STEPS, PLAN, readRequest, TRANSFER } from './request.js';
+import type { SentenceTable, Step, ToolCall } from './request.js';
 
 /** Returns the agent that owns a tool; undefined when no agent does. */
 export type AgentOf = (tool: string) => string | undefined;

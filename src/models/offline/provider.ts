@@ -23,7 +23,7 @@ export function createOfflineProvider({
 }: OfflineOptions): ModelProvider {
   let rules: OfflineRules | undefined;
   const load = async () => {
-    const { createTable } = await import('./table.js');
+    const { createTable } = await import('./request.js');
     return (rules ??= { agentOf, table: createTable(sentences) });
   };
   return { id: ID, readsImages: false, stream: (request) => stream(request, load) };

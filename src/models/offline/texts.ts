@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from '../../core/json.js';
 import { shorten } from '../../core/text.js';
-import type { SentenceTable } from './table.js';
+import type { SentenceTable } from './request.js';
 
 const MORE = 'Ask "what can you do" for all that I understand.';
 const ADVICE = 'For a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or model.provider.';
