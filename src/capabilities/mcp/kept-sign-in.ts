@@ -1,15 +1,13 @@
+import { KeptCredential, type LoadedValues } from '../../core/credential.js';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
 import { parseJson } from '../../core/json.js';
+import { createOriginFetch } from '../../core/origin-fetch.js';
+import type { Services } from '../../core/service.js';
 import type { Scope } from '../../core/task.js';
 import { pause } from '../../core/time.js';
-import { SIGN_INS, type OpenedEntry, type Revocation, type SecretStore } from '../../core/vault.js';
-import type { LoginOptions } from './issuer.js';
+import { SIGN_INS, VAULT, type Revocation } from '../../core/vault.js';
+import { assertScope, type LoginOptions } from './issuer.js';
 import { notSignedIn, renew, revoke, signIn, type SignIn } from './login.js';
-
-/** The secrets of owners, with their values. */
-export interface OwnSecrets extends Pick<SecretStore, 'store'> {
-  open(scope: Scope, name: string): Promise<OpenedEntry | undefined>;
-}
 
 export const ISSUER_TIMEOUT_MS = 15_000;
 /** The longest time in which a process renews tokens; others wait for that long. */
@@ -23,21 +21,57 @@ export function signInName(server: string): string {
   return SIGN_INS + server;
 }
 
+/** The longest time that tokens stay in memory, also after a logout. */
+const KEPT_SECONDS = 60;
+
 interface KeptSignIn {
   readonly options: LoginOptions;
-  readonly secrets: OwnSecrets;
+  readonly services: Services;
   /** The owner who signed in. */
   readonly scope: Scope;
-  /** The token that the server refused last. */
-  readonly refusedToken: string | undefined;
 }
 
-/** Reads the sign-in from the vault, and renews it when it ends soon or was refused. */
-export async function currentSignIn(parts: KeptSignIn): Promise<SignIn> {
-  const { options, secrets, scope, refusedToken } = parts;
+/** A `fetch` that shows the access token of the person who signed in, to the origin of the server only. */
+export function signedInFetch(kept: KeptSignIn, send: typeof fetch): typeof fetch {
+  const { options } = kept;
+  let refused: string | null = null;
+  const credential = new KeptCredential([{ type: 'bearer' }], async (): Promise<LoadedValues> => {
+    const { accessToken, expiresAt } = await currentSignIn(kept, refused);
+    const seconds = Math.max(1, Math.min(KEPT_SECONDS, (expiresAt - Date.now()) / 1_000));
+    return { shown: { headers: { authorization: bearer(accessToken) } }, seconds };
+  });
+  const scoped: typeof fetch = async (input, init) => {
+    const response = await send(input, init);
+    if (response.status === 401) refused = new Headers(init?.headers).get('authorization');
+    if (response.status === 403) await assertScope(response, options);
+    return response;
+  };
+  const bound = createOriginFetch({ fetch: scoped, origin: new URL(options.url).origin, credential });
+  return async (input, init) => {
+    try {
+      return await bound(input, init);
+    } catch (error) {
+      throw isLangoError(error, 'unauthenticated') ? notSignedIn(options) : error;
+    }
+  };
+}
+
+const bearer = (token: string): string => `Bearer ${token}`;
+
+async function secretsOf({ services, options }: KeptSignIn) {
+  const open = services.find(VAULT);
+  if (open) return (await open()).secrets;
+  const hint = 'Ask an agent that has its tools: lango send --agent operator "…"';
+  throw new LangoError('unavailable', `Only the server uses the sign-in at ${options.name}.`, { hint });
+}
+
+/** Reads the sign-in from the vault, and renews it when it ends soon or the server refused its token. */
+async function currentSignIn(parts: KeptSignIn, refused: string | null): Promise<SignIn> {
+  const { options, scope } = parts;
+  const secrets = await secretsOf(parts);
   const name = signInName(options.name);
   const isCurrent = ({ accessToken, expiresAt, refreshToken }: SignIn) =>
-    accessToken !== refusedToken && expiresAt - Date.now() >= (refreshToken === undefined ? 0 : MARGIN_MS);
+    bearer(accessToken) !== refused && expiresAt - Date.now() >= (refreshToken === undefined ? 0 : MARGIN_MS);
   const until = Date.now() + RENEWAL_MS;
   for (;;) {
     const entry = await secrets.open(scope, name);

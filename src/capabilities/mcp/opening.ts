@@ -1,21 +1,20 @@
 import { join } from 'node:path';
 import type { SettingsContext } from '../../core/capability.js';
 import { BoundedCache } from '../../core/bounded-cache.js';
-import { KeptCredential, type LoadedValues, type PeerCredential } from '../../core/credential.js';
-import { isLangoError, LangoError } from '../../core/errors.js';
+import { KeptCredential, type LoadedValues } from '../../core/credential.js';
+import { LangoError } from '../../core/errors.js';
 import { hashJson } from '../../core/canonical-json.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { PROGRAMS, type Programs } from '../../core/program.js';
 import { scopeKey, type Scope } from '../../core/task.js';
 import type { ToolSource } from '../../core/tool.js';
 import { LONGEST_TIMER_MS } from '../../core/time.js';
-import { SIGN_INS, VAULT, type Revocation } from '../../core/vault.js';
+import { SIGN_INS, type Revocation } from '../../core/vault.js';
 import { makeFolder } from '../../disk/private-file.js';
 import { isInstalled } from '../../disk/programs.js';
 import { createTokenRequest } from '../../http/oauth-client.js';
-import { assertScope, type LoginOptions } from './issuer.js';
-import { currentSignIn, endSignIn, ISSUER_TIMEOUT_MS, type OwnSecrets } from './kept-sign-in.js';
-import { notSignedIn } from './login.js';
+import type { LoginOptions } from './issuer.js';
+import { endSignIn, ISSUER_TIMEOUT_MS, signedInFetch } from './kept-sign-in.js';
 import type { McpReach, McpServerOptions } from './options.js';
 import { McpServer } from './server.js';
 import { MISSING, PACKAGE, type MCP_SETTINGS, type ServerSettings } from './settings.js';
@@ -145,7 +144,7 @@ function reachOf([name, entry]: NamedServer, parts: ServerParts): McpReach {
     });
     if (entry.login !== undefined) {
       const options = loginOptionsOf([name, entry], parts);
-      const signedIn = signedInFetch({ options, services: parts.services, scope, send: fetch });
+      const signedIn = signedInFetch({ options, services: parts.services, scope }, fetch);
       return { kind: 'http', url, headers, fetch: signedIn };
     }
     if (oauth2 === undefined) return { kind: 'http', url, headers, fetch };
@@ -167,8 +166,6 @@ function reachOf([name, entry]: NamedServer, parts: ServerParts): McpReach {
   };
 }
 
-/** The longest time that tokens stay in memory, also after a logout. */
-const KEPT_SECONDS = 60;
 const ISSUER_RESPONSE_BYTES = 64 * 1024;
 
 /** Lets the issuer end the tokens of a deleted sign-in, where the configuration says how it is reached. Never rejects. */
@@ -201,54 +198,6 @@ function loginOptionsOf(
       privateHint: `If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
     }),
   };
-}
-
-interface SignedInParts {
-  readonly options: LoginOptions;
-  readonly services: Context['services'];
-  /** The owner who signed in. */
-  readonly scope: Scope;
-  readonly send: typeof fetch;
-}
-
-/** A `fetch` that shows the access token of the person who signed in, to the origin of the server only. */
-export function signedInFetch({ options, services, scope, send }: SignedInParts): typeof fetch {
-  let refusedToken: string | undefined;
-  const inner = new KeptCredential([{ type: 'bearer' }], async (): Promise<LoadedValues> => {
-    const secrets = await secretsOf(services, options);
-    const { accessToken, expiresAt } = await currentSignIn({ options, secrets, scope, refusedToken });
-    const seconds = Math.max(1, Math.min(KEPT_SECONDS, (expiresAt - Date.now()) / 1_000));
-    return { shown: { headers: { authorization: `Bearer ${accessToken}` } }, seconds };
-  });
-  const credential: PeerCredential = {
-    kinds: inner.kinds,
-    present: () => inner.present(),
-    mask: (text) => inner.mask(text),
-    refused(shown) {
-      refusedToken = shown.headers['authorization']?.replace('Bearer ', '');
-      return inner.refused(shown);
-    },
-  };
-  const scoped: typeof fetch = async (input, init) => {
-    const response = await send(input, init);
-    if (response.status === 403) await assertScope(response, options);
-    return response;
-  };
-  const bound = createOriginFetch({ fetch: scoped, origin: new URL(options.url).origin, credential });
-  return async (input, init) => {
-    try {
-      return await bound(input, init);
-    } catch (error) {
-      throw isLangoError(error, 'unauthenticated') ? notSignedIn(options) : error;
-    }
-  };
-}
-
-async function secretsOf(services: Context['services'], { name }: LoginOptions): Promise<OwnSecrets> {
-  const open = services.find(VAULT);
-  if (open) return (await open()).secrets;
-  const hint = 'Ask an agent that has its tools: lango send --agent operator "…"';
-  throw new LangoError('unavailable', `Only the server uses the sign-in at ${name}.`, { hint });
 }
 
 const TOKEN_MS = 10_000;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { signedInFetch } from '../../../src/capabilities/mcp/opening.js';
+import { signedInFetch } from '../../../src/capabilities/mcp/kept-sign-in.js';
 import { offer, ServiceRegistry } from '../../../src/core/service.js';
 import { VAULT } from '../../../src/core/vault.js';
 import { openLoginServer, type LoginServer } from '../../support/login-server.js';
@@ -60,7 +60,7 @@ describe('a sign-in that several processes use', () => {
     const services = new ServiceRegistry();
     services.add(offer(VAULT, async () => ({ vault, secrets })));
     const one = (more: object = {}) =>
-      signedInFetch({ options: { ...options, ...more }, services, scope, send: fetch });
+      signedInFetch({ options: { ...options, ...more }, services, scope }, fetch);
     return { one, secrets, kept, store };
   }
 
