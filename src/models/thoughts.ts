@@ -60,8 +60,7 @@ interface Piece {
  * come first: a tag inside the answer, or in code, is text.
  */
 export class ThoughtSplitter {
-  readonly #pieces: string[] = [];
-  #length = 0;
+  #text = '';
   /** The end of the text, as far as it is still looked at. A piece costs no pass over the text before it. */
   #window = '';
   #state: 'start' | 'thoughts' | 'answer' = 'start';
@@ -73,13 +72,12 @@ export class ThoughtSplitter {
 
   /** The thoughts with their tags, once the text has ended. */
   get thoughts(): string {
-    return this.#pieces.join('').slice(0, this.#thoughtLength);
+    return this.#text.slice(0, this.#thoughtLength);
   }
 
   /** Takes the next piece, and returns what is known to belong to the answer. */
   take(piece: string): Piece {
-    this.#pieces.push(piece);
-    this.#length += piece.length;
+    this.#text += piece;
     this.#window += piece;
     const text = this.#state === 'answer' ? piece : this.#advance();
     return this.#closesThoughts(false) ? { text: this.#advance(), restarts: true } : { text };
@@ -88,7 +86,7 @@ export class ThoughtSplitter {
   /** Returns the rest of the answer once no more pieces come. */
   end(): Piece {
     if (this.#closesThoughts(true)) return { text: this.#begin(), restarts: true };
-    if (this.#state === 'thoughts') this.#thoughtLength = this.#length;
+    if (this.#state === 'thoughts') this.#thoughtLength = this.#text.length;
     return { text: this.#state === 'start' ? this.#begin() : '' };
   }
 
@@ -104,7 +102,7 @@ export class ThoughtSplitter {
         return isOver ? this.#begin() : '';
       }
       this.#window = rest.slice(open.length);
-      this.#thoughtLength = this.#length - this.#window.length;
+      this.#thoughtLength = this.#text.length - this.#window.length;
       this.#closings = TAGS.filter(([tag]) => tag === open).map(([, close]) => close);
       if (this.#closings.length > 0) this.#state = 'thoughts';
     }
@@ -119,7 +117,7 @@ export class ThoughtSplitter {
       ? this.#window.slice(found.at + found.tag.length)
       : this.#window.slice(-LONGEST_CLOSING);
     if (!found) return false;
-    this.#thoughtLength = this.#length - this.#window.length;
+    this.#thoughtLength = this.#text.length - this.#window.length;
     this.#state = 'start';
     return true;
   }
@@ -128,7 +126,7 @@ export class ThoughtSplitter {
   #begin(): string {
     if (this.#thoughtLength > 0) {
       this.#window = this.#window.trimStart();
-      this.#thoughtLength = this.#length - this.#window.length;
+      this.#thoughtLength = this.#text.length - this.#window.length;
     }
     this.#state = 'answer';
     return this.#window;
@@ -151,10 +149,10 @@ export class ThoughtSplitter {
         return this.#waitAt(found.index);
       this.#candidates += 1;
       judged = found.index + tag.length;
-      const before = this.#pieces.join('').slice(0, this.#length - after.length - tag.length);
+      const before = this.#text.slice(0, this.#text.length - after.length - tag.length);
       if (!isLoneClosing(before, tag, after)) continue;
       this.#window = after;
-      this.#thoughtLength = this.#length - after.length;
+      this.#thoughtLength = this.#text.length - after.length;
       this.#state = 'start';
       return true;
     }

@@ -75,7 +75,7 @@ export const TOOL_RULES: readonly Ablation[] = [
   },
   {
     rule: 'The data of a result is read beside its text.',
-    file: 'src/capabilities/mcp/results.ts',
+    file: 'src/capabilities/mcp/mcp-tool.ts',
     find: 'const data = structuredContent === undefined ?',
     replace: 'const data = structuredContent === undefined || texts.length > 0 ?',
     red: ['mcp-data_beside', 'mcp-data_large'],
