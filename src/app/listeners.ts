@@ -92,8 +92,8 @@ export async function createListeners(node: ListenerParts, { rightFor, mounts, h
     },
     /** Handles requests of another app, in which this node is mounted. Needs no `start`. */
     handleMounted: ((request, response, next) => {
-      host.handleMounted(request, response, next);
-      if (host.baseUrl !== undefined) address.httpListensAt(host.baseUrl);
+      host.pipeline.handleMounted(request, response, next);
+      if (host.pipeline.baseUrl !== undefined) address.httpListensAt(host.pipeline.baseUrl);
     }) satisfies MountedHandler,
     /** Gives new connections this certificate. Only for listeners that were made with TLS. */
     renewTls(renewed: TlsMaterial): void {

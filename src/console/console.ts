@@ -1,5 +1,5 @@
 import { showsConsole } from '../core/addresses.js';
-import type { CreateFetch, HttpRoute } from '../core/http.js';
+import type { CreateFetch } from '../core/http.js';
 import { OidcSignIn } from './oidc.js';
 import { createConsoleRoute, isConsolePath } from './routes.js';
 import { Sessions } from './sessions.js';
@@ -19,24 +19,18 @@ interface ConsoleParts {
   readonly createFetch: CreateFetch;
 }
 
-interface Console {
-  readonly route: HttpRoute;
-  readonly claims: (path: string) => boolean;
-  readonly sessionAuthorization: Sessions['authorizationOf'];
-}
-
 const ISSUER_TIMEOUT_MS = 10_000;
 const ISSUER_BYTES = 256 * 1024;
 
 /** Opens the console; undefined when it is off. */
-export function openConsole(settings: ConsoleSettings, parts: ConsoleParts): Console | undefined {
+export function openConsole(settings: ConsoleSettings, parts: ConsoleParts) {
   if (!showsConsole(settings)) return undefined;
   const sessions = new Sessions();
   const oidc = openOidc(settings, parts);
   return {
     route: createConsoleRoute({ folder: parts.folder, sessions, oidc }),
     claims: isConsolePath,
-    sessionAuthorization: (request, baseUrl) => sessions.authorizationOf(request, baseUrl),
+    sessionAuthorization: sessions.authorizationOf.bind(sessions),
   };
 }
 

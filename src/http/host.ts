@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { hostInUrl, isLoopback } from '../core/addresses.js';
 import { errorText } from '../core/errors.js';
@@ -45,13 +44,14 @@ const FLUSH_MS = 500;
 export class Host {
   readonly #options: HostOptions;
   readonly #server: ReturnType<typeof createNodeServer>;
-  readonly #pipeline: RequestPipeline;
+  /** Handles requests, also inside another express app and without `start`. */
+  readonly pipeline: RequestPipeline;
   readonly #silent: SilentConnections;
 
   constructor(options: HostOptions) {
     this.#options = options;
     const { limits, host } = options;
-    this.#pipeline = new RequestPipeline({
+    this.pipeline = new RequestPipeline({
       ...options,
       hsts: options.tls !== undefined,
       allowedHosts: WILDCARDS.has(host) ? options.allowedHosts : [...options.allowedHosts, hostInUrl(host)],
@@ -72,7 +72,7 @@ export class Host {
       this.#silent.requestArrived(request.socket);
       for (const prefix of [options.pathPrefix ?? '', forwardedPrefix(request, options.trustProxy)])
         removePrefix(request, prefix);
-      void this.#pipeline.handle(request, response);
+      void this.pipeline.handle(request, response);
     });
   }
 
@@ -90,16 +90,6 @@ export class Host {
     return { host, port: taken, origin: `${tls ? 'https' : 'http'}://${name}:${taken}` };
   }
 
-  /** Handles a request inside another express app, and calls `next` for paths of that app. Works without `start`. */
-  handleMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
-    this.#pipeline.handleMounted(request, response, next);
-  }
-
-  /** The base URL of the first request; undefined before it. */
-  get baseUrl(): string | undefined {
-    return this.#pipeline.baseUrl;
-  }
-
   renewTls(tls: TlsMaterial): void {
     renewCertificates(this.#server, tls);
   }
@@ -112,18 +102,18 @@ export class Host {
   async stop(): Promise<void> {
     const { host, limits } = this.#options;
     const { noticeSeconds = isLoopback(host) ? 0 : NOTICE_SECONDS } = limits;
-    const drained = this.#pipeline.drain();
+    const drained = this.pipeline.drain();
     this.#silent.destroy();
     await Promise.all([drained, this.#server.listening ? pause(noticeSeconds * 1_000) : undefined]);
     if (!this.#server.listening) {
-      this.#pipeline.cut();
+      this.pipeline.cut();
       return;
     }
     // The server listens until here, so that new requests learn that it stops.
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
     this.#silent.destroy();
-    if (this.#pipeline.isIdle) await waitAtMost(FLUSH_MS, closed);
+    if (this.pipeline.isIdle) await waitAtMost(FLUSH_MS, closed);
     this.#server.closeAllConnections();
     await closed;
   }

@@ -23,9 +23,7 @@ export class ForwardingAgent extends Agent {
   addRequest(request: ClientRequest, options: object): void {
     request.path = `http://${String(request.getHeader('host'))}${request.path}`;
     for (const [name, value] of Object.entries(loginOf(this.#proxy))) request.setHeader(name, value);
-    const parent = Agent.prototype as unknown as {
-      addRequest(request: ClientRequest, options: object): void;
-    };
+    const parent = Agent.prototype as unknown as Pick<ForwardingAgent, 'addRequest'>;
     parent.addRequest.call(this, request, options);
   }
 

@@ -148,12 +148,7 @@ class TraceExporter {
       ...(parent !== undefined && { parentSpanContext: { traceId, spanId: parent, traceFlags } }),
       ...{ startTime: toHrTime(startedAt), endTime: toHrTime(end), duration: toHrTime(end - startedAt) },
       status: error === undefined ? { code: UNSET } : { code: FAILED, message: String(error) },
-      attributes: Object.fromEntries(
-        Object.entries(attributes).map(([key, value]) => [
-          key,
-          typeof value === 'object' ? [...value] : value,
-        ]),
-      ),
+      attributes,
       ...{ ended: true, links: [], events: [] },
       ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
     };

@@ -205,17 +205,13 @@ class ExecutorEvents {
   #write(event: AgentExecutionEvent): void {
     switch (event.kind) {
       case 'message':
-        this.#message(event.data);
-        break;
+        return this.#message(event.data);
       case 'task':
-        this.#task(event.data);
-        break;
+        return this.#task(event.data);
       case 'statusUpdate':
-        this.#status(event.data.status, event.data.metadata);
-        break;
+        return this.#status(event.data.status, event.data.metadata);
       case 'artifactUpdate':
-        this.#artifact(event.data);
-        break;
+        return this.#artifact(event.data);
     }
   }
 

@@ -7,9 +7,8 @@ import { endsText, type TaskEvent, type TaskRecord, type TextDelta } from '../..
 import { isPlainText, toWireArtifact, toWireMessage, toWireState } from './content.js';
 import { closingOf, withAuthor, textMessage, textArtifact } from './events.js';
 import { keepAsked } from './asked.js';
-import { authorMetadata, cursorMetadata, usageMetadata } from './extensions.js';
 import { Changes, wantsGeneration, withGeneration } from './generation.js';
-import type { TaskSnapshot } from './updates.js';
+import { marksMetadata, type TaskSnapshot } from './updates.js';
 
 export interface TaskView {
   /** The number of newest messages to include; undefined for all. */
@@ -50,48 +49,39 @@ export class TaskFold {
   add(event: TaskEvent, author: string): void {
     const { body } = event;
     this.#changes.add(event);
+    if ('metadata' in body) this.#metadata = { ...this.#metadata, ...body.metadata };
     switch (body.type) {
       case 'message':
-        this.#addMessage(body.message);
-        break;
-      case 'status':
-        if (body.message) this.#addMessage(withAuthor(body.message, author));
-        this.#metadata = { ...this.#metadata, ...body.metadata };
-        break;
+        return this.#addMessage(body.message);
       case 'activity':
         if (body.activity.type === 'text')
           this.#messages.push(textMessage(event, author, body.activity.text));
         else if (endsText(body.activity)) this.#endText(event, author);
-        break;
+        return;
       case 'turn-start':
       case 'question':
-        this.#endText(event, author);
-        break;
+        return this.#endText(event, author);
       case 'turn-end': {
         const text = body.stopReason === 'function-calls' ? answerText(body.content).trim() : '';
-        if (text === '') break;
+        if (text === '') return;
         this.#messages.push(textMessage(event, author, text));
         this.#writing = undefined;
-        break;
+        return;
       }
       case 'text-delta':
-        if (body.isMessage) this.#openMessage(event, author, body).addText(body.text);
-        else this.#addText(body, author);
-        break;
+        if (!body.isMessage) return this.#addText(body, author);
+        return this.#openMessage(event, author, body).addText(body.text);
       case 'artifact':
-        this.#open(withAuthor(body.artifact, author), !body.append).add(body.artifact);
-        this.#metadata = { ...this.#metadata, ...body.metadata };
-        break;
+        return this.#open(withAuthor(body.artifact, author), !body.append).add(body.artifact);
       case 'run-start':
         this.#closing = undefined;
-        break;
+        return;
+      case 'status':
       case 'run-end':
-        this.#closing = closingOf(body, author);
+        if (body.type === 'run-end') this.#closing = closingOf(body, author);
         if (body.message) this.#addMessage(withAuthor(body.message, author));
-        this.#metadata = { ...this.#metadata, ...body.metadata };
-        break;
+        return;
       default:
-        break;
     }
   }
 
@@ -113,7 +103,6 @@ export class TaskFold {
   toTask(record: TaskStatus, view: TaskView): Task {
     const ids = { taskId: record.id, contextId: record.contextId };
     const artifacts = this.artifacts().map(toWireArtifact);
-    const { mark, usage } = this.#closing ?? {};
     const task = keepAsked(
       {
         id: record.id,
@@ -127,9 +116,7 @@ export class TaskFold {
         history: this.#newest(view.historyLength).map((message) => toWireMessage(message, ids)),
         metadata: {
           ...this.#metadata,
-          ...cursorMetadata(record.head),
-          ...(mark && authorMetadata(mark)),
-          ...(usage && usageMetadata(usage)),
+          ...marksMetadata({ seq: record.head, ...this.#closing }),
         },
       },
       view.asked,

@@ -78,15 +78,21 @@ export type TaskUpdate = TaskSnapshot | StatusUpdate | ArtifactUpdate | ReplyUpd
 
 /** Converts an update for the wire. A snapshot is made by `TaskFold`, which knows more of the task. */
 export function toWireUpdate(update: StatusUpdate | ArtifactUpdate): StreamResponse {
-  const { taskId, contextId, seq, metadata } = update;
-  const cursor = seq === undefined ? {} : cursorMetadata(seq);
+  const { taskId, contextId } = update;
+  const metadata = { ...update.metadata, ...marksMetadata(update) };
   if (update.type === 'artifact') {
     const { append, lastChunk } = update;
-    const artifact = toWireArtifact(update.artifact);
-    const value = { taskId, contextId, artifact, append, lastChunk, metadata: { ...metadata, ...cursor } };
+    const value = {
+      taskId,
+      contextId,
+      artifact: toWireArtifact(update.artifact),
+      append,
+      lastChunk,
+      metadata,
+    };
     return { payload: { $case: 'artifactUpdate', value } };
   }
-  const { state = 'working', message, mark, usage, at } = update;
+  const { state = 'working', message, at } = update;
   const value = {
     taskId,
     contextId,
@@ -95,14 +101,18 @@ export function toWireUpdate(update: StatusUpdate | ArtifactUpdate): StreamRespo
       message: message && toWireMessage(message, { taskId, contextId }),
       timestamp: new Date(at).toISOString(),
     },
-    metadata: {
-      ...metadata,
-      ...(mark && authorMetadata(mark)),
-      ...(usage && usageMetadata(usage)),
-      ...cursor,
-    },
+    metadata,
   };
   return { payload: { $case: 'statusUpdate', value } };
+}
+
+/** The metadata of the extensions about an event or a task. */
+export function marksMetadata({ seq, mark, usage }: Pick<Status, 'seq' | 'mark' | 'usage'>): JsonObject {
+  return {
+    ...(mark && authorMetadata(mark)),
+    ...(usage && usageMetadata(usage)),
+    ...(seq !== undefined && cursorMetadata(seq)),
+  };
 }
 
 /** Returns undefined for an event of another version of the protocol. */
