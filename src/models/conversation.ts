@@ -43,7 +43,7 @@ export interface Receiver {
 /** Prepares a request. Leaves out blank texts and opaque blocks of others, and replaces half characters in its texts. */
 export function toVendorRequest(request: ModelRequest, receiver: Receiver): VendorRequest {
   const { model = '', takesTextResults = false, needsBridge = false } = receiver;
-  const turns = withFitCalls(withPairedResults(mergeTurns(request.messages, receiver)), model);
+  const turns = withResults(mergeTurns(request.messages, receiver), model);
   const shown = takesTextResults ? turns.map(withImagesAfterResults) : turns;
   return wellFormed({
     system: request.system.filter(({ text }) => text.trim() !== ''),
@@ -148,45 +148,37 @@ function isBlank(turn: Turn): boolean {
   return turn.content.length === 0 && (turn.role === 'assistant' || turn.results.length === 0);
 }
 
-function withPairedResults(turns: readonly Turn[]): readonly Turn[] {
-  return turns.flatMap((turn, index): readonly Turn[] => {
-    const before = turns[index - 1];
-    if (turn.role === 'user') {
-      const calls = before?.role === 'assistant' ? functionCalls(before.content) : [];
-      const paired = { ...turn, results: resultsFor(calls, turn.results) };
-      return isBlank(paired) ? [] : [paired];
-    }
-    const calls = functionCalls(turn.content);
-    if (calls.length === 0 || turns[index + 1]?.role === 'user') return [turn];
-    return [turn, { role: 'user', results: resultsFor(calls, []), content: [] }];
-  });
-}
-
-function resultsFor(calls: readonly FunctionCall[], results: readonly FunctionResult[]) {
-  const content = 'This call was interrupted; its result is not known.';
-  return calls.map(
-    ({ id, name }) => results.find((result) => result.id === id) ?? { id, name, content, isError: true },
-  );
-}
-
-/** Gives the calls and their results the ids and names of this request. The results are in the order of the calls. */
-function withFitCalls(turns: readonly Turn[], model: string): readonly Turn[] {
+/** Gives each call an id and a name that the model takes, and exactly one result in the turn after it. */
+function withResults(turns: readonly Turn[], model: string): readonly Turn[] {
   const ids = new CallIds(model);
-  let calls: readonly FunctionCall[] = [];
-  return turns.map((turn) => {
+  let before: readonly CallToAnswer[] = [];
+  return turns.flatMap((turn, index): readonly Turn[] => {
     if (turn.role === 'user') {
-      const results = turn.results.map((result, at) => ({ ...result, ...idAndName(calls[at]!) }));
-      return { ...turn, results };
+      const paired = { ...turn, results: resultsFor(before, turn.results) };
+      before = [];
+      return isBlank(paired) ? [] : [paired];
     }
     const content = turn.content.map((block) =>
       block.type === 'function-call' ? { ...block, id: ids.next(block), name: fitName(block.name) } : block,
     );
-    calls = functionCalls(content);
-    return { ...turn, content };
+    const written = functionCalls(turn.content);
+    before = functionCalls(content).map(({ id, name }, at) => ({ writtenId: written[at]!.id, id, name }));
+    const answered: Turn = { ...turn, content };
+    if (before.length === 0 || turns[index + 1]?.role === 'user') return [answered];
+    return [answered, { role: 'user', results: resultsFor(before, []), content: [] }];
   });
 }
 
-const idAndName = ({ id, name }: FunctionCall) => ({ id, name });
+/** A call as it is sent, with the id that the journal has. */
+type CallToAnswer = Readonly<{ writtenId: string; id: string; name: string }>;
+
+function resultsFor(calls: readonly CallToAnswer[], results: readonly FunctionResult[]) {
+  const unknown = { content: 'This call was interrupted; its result is not known.', isError: true };
+  return calls.map(({ writtenId, ...sent }) => ({
+    ...(results.find(({ id }) => id === writtenId) ?? unknown),
+    ...sent,
+  }));
+}
 
 export type Content =
   | { readonly type: 'text'; readonly text: string }
