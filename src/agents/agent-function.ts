@@ -31,9 +31,11 @@ export interface Call {
   readonly alone: boolean;
 }
 
+/** `refused` when the call could not be made, and the result says why. */
+type ResultOutcome = Readonly<{ type: 'result'; result: FunctionResult; refused?: boolean }>;
+
 export type CallOutcome =
-  /** `refused` when the call could not be made, and the result says why. */
-  | { readonly type: 'result'; readonly result: FunctionResult; readonly refused?: boolean }
+  | ResultOutcome
   /** The user got the result as the answer (requirement D6); `author` is the agent that wrote it. */
   | { readonly type: 'answered'; readonly result: FunctionResult; readonly author: string }
   /** The run waits for a person. */
@@ -78,21 +80,17 @@ export function intentOf(call: Call, step: string, effect: EffectClass): EventBo
 }
 
 /** Gives a call a text as its result, without any effect. The journal records call and result, so a resumed run sees the same. */
-export async function reply(call: Call, content: string, isError: boolean): Promise<CallOutcome> {
-  return { type: 'result', result: await recordResult(call, content, isError) };
-}
-
-async function recordResult(call: Call, content: string, isError: boolean): Promise<FunctionResult> {
+export async function reply(call: Call, content: string, isError: boolean): Promise<ResultOutcome> {
   const { run, step } = call;
   const result = resultOf(call, content, isError);
   if (!run.recorded(step)) run.emit(intentOf(call, step, 'pure'));
   await run.append({ type: 'tool-result', step, result });
-  return result;
+  return { type: 'result', result };
 }
 
 /** Gives a call an error as its result that tells the model the reason. */
 export async function refuse(call: Call, reason: string): Promise<CallOutcome> {
-  return { type: 'result', result: await recordResult(call, reason, true), refused: true };
+  return { ...(await reply(call, reason, true)), refused: true };
 }
 
 interface TypedFunction<Schema extends z.ZodObject> extends Omit<FunctionSpec, 'parameters'> {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { LangoError, errorText } from '../core/errors.js';
-import { textPart, typeOfBytes, type Part } from '../core/message.js';
+import { IMAGE_TYPES, textPart, typeOfBytes, type Part } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
@@ -22,7 +22,6 @@ const TEXT_TYPES = [
   ...['text/plain', 'text/markdown', 'text/html', 'text/csv'],
   ...['application/json', 'application/pdf'],
 ];
-const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 
 /** The input modes of an agent, by whether its model reads images. */
 export function inputModes(readsImages = true): readonly string[] {

@@ -47,7 +47,9 @@ export function textPart(text: string): Part {
   return { kind: 'text', text };
 }
 
-const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/pdf'];
+/** The types of images that the models of all vendors read. */
+export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
+const TYPES = [...IMAGE_TYPES, 'application/pdf'];
 const BEGINNINGS = [/^iVBORw0KGgo/, /^[/_]9j[/_]/, /^R0lGOD/, /^UklGR.{7}RUJQ/, /^JVBERi0/];
 
 /** Returns the media type that the first bytes of a file (base64) identify; undefined for an unknown format. */

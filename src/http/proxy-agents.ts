@@ -74,10 +74,6 @@ function openTunnel(proxy: URL, target: string): Promise<Duplex> {
     socket.destroy();
     fail(refusal(statusCode, target));
   });
-  request.once('response', ({ statusCode = 0 }) => {
-    request.destroy();
-    fail(refusal(statusCode, target));
-  });
   request.once('timeout', () => request.destroy(new Error('no answer in time')));
   request.once('error', ({ code, message }: NodeJS.ErrnoException) =>
     fail(`cannot be reached (${code ?? message}).`),

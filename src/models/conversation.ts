@@ -1,6 +1,6 @@
 import { newId } from '../core/ids.js';
 import { isJsonObject, parseJson, parseSafeJson, type JsonObject } from '../core/json.js';
-import { typeOfBytes, type Part } from '../core/message.js';
+import { IMAGE_TYPES, typeOfBytes, type Part } from '../core/message.js';
 import {
   functionCalls,
   type AnswerBlock,
@@ -182,10 +182,7 @@ function resultsFor(calls: readonly CallToAnswer[], results: readonly FunctionRe
 
 export type Content =
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'image'; readonly mediaType: ImageType; readonly bytes: string };
-
-const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
-type ImageType = (typeof IMAGE_TYPES)[number];
+  | { readonly type: 'image'; readonly mediaType: (typeof IMAGE_TYPES)[number]; readonly bytes: string };
 
 /** Keeps images and text, writes data as JSON text, replaces other files by a short description, and drops blank text. */
 export function toContent(parts: readonly Part[]): readonly Content[] {
