@@ -43,12 +43,9 @@ export const REQUEST_FIELDS = {
   body: z.string().max(MAX_BODY_CHARACTERS).optional().describe('The request body: JSON or text'),
 };
 
-interface RequestInput {
-  readonly url: string;
-  readonly method?: string | undefined;
-  readonly body?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-}
+type RequestInput = z.infer<
+  z.ZodObject<typeof REQUEST_FIELDS & { headers: ReturnType<typeof headersField> }>
+>;
 
 /**
  * Returns the options for `fetch`. Resolves the secrets in header values for the host of the URL. They reach no other

@@ -5,9 +5,6 @@ import type { OpenKnowledge } from './opening.js';
 import { KNOWLEDGE_OPERATIONS } from './operations.js';
 import { KNOWLEDGE_RULES, KNOWLEDGE_SETTINGS } from './settings.js';
 import { KNOWLEDGE_TABLES } from './sql/tables.js';
-import { AGENT_COLLECTIONS } from './stores/library.js';
-
-const DOCUMENTS_PER_PAGE = 500;
 
 const COLLECTION: CommandOption = {
   flags: '--collection <name>',
@@ -111,24 +108,10 @@ export const knowledge = defineCapability({
       ),
       bodyBytes: context.settings.ingest.maxFileBytes,
       operations: {
-        async listDocuments({ collection: only, after }, { scope }) {
-          const index = await documents();
-          const page = await index.list(scope, {
-            ...(only === undefined ? { except: AGENT_COLLECTIONS } : { only }),
-            after,
-            limit: DOCUMENTS_PER_PAGE,
-          });
-          return { ...page, maxBytes: index.maxBytes };
-        },
-        submitDocument: async (file, { scope, signal }) => (await documents()).submit(scope, file, signal),
-        async removeDocuments({ collection, all, origins }, { scope }) {
-          return { removed: await (await documents()).remove(scope, collection, all ? undefined : origins) };
-        },
-        async updateVectors({ action, collections: only }, { scope, signal }) {
-          const index = await documents();
-          if (action === 'embed') return index.embed(scope, signal);
-          return { dropped: await index.dropVectors(scope, { only }) };
-        },
+        listDocuments: async (input, call) => (await documents()).listDocuments(input, call),
+        submitDocument: async (input, call) => (await documents()).submitDocument(input, call),
+        removeDocuments: async (input, call) => (await documents()).removeDocuments(input, call),
+        updateVectors: async (input, call) => (await documents()).updateVectors(input, call),
       },
       families: async () => (await open()).families(),
       close: async () => (await opened)?.close(),

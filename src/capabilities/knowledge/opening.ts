@@ -11,7 +11,7 @@ import { createFactTools, recallFacts } from './facts/index.js';
 import { Extractor } from './graph/extractor.js';
 import { createGraphTools } from './graph/index.js';
 import { ownedKnowledge } from './owned-data.js';
-import { DocumentIndex } from './rag/document-index.js';
+import { documentOperations } from './rag/document-index.js';
 import { PassageEmbedder } from './rag/passage-embedder.js';
 import { Retrieval } from './rag/retrieval.js';
 import { createKnowledgeTools } from './saving/index.js';
@@ -49,49 +49,47 @@ export function openKnowledge(context: Context) {
 /** Opens the library. Without an embedding provider, searches use words only, and the family `rag` says what is missing. */
 async function openLibrary(context: Context, { library }: KnowledgeStores, onAdded: () => void) {
   const { settings, services, database, logger } = context;
-  const { provider, absent } = await openEmbeddings(context);
+  const provider = await openEmbeddings(context);
+  const isOn = 'embed' in provider;
   const onTokens = billEmbeddings(context);
-  const embedder = provider && new PassageEmbedder({ library, provider, onTokens, logger });
+  const embedder = isOn ? new PassageEmbedder({ library, provider, onTokens, logger }) : undefined;
   const retrieval = new Retrieval({ library, embedder, onAdded, logger });
-  const documents = new DocumentIndex({
+  const documents = documentOperations({
     ...{ library, onAdded, maxBytes: settings.ingest.maxFileBytes },
-    embedder: embedder ?? toSentences(absent!),
+    embedder: isOn ? embedder! : toSentences(provider),
     parsers: services.require(PARSERS),
     async purge() {
       await purgeWords(database);
       await database.purge();
     },
   });
-  const rag: ToolFamily = provider ? { ...on('rag', [retrieveTool(retrieval)]), note: provider.id } : absent;
+  const rag = isOn ? { ...on('rag', [retrieveTool(retrieval)]), note: provider.id } : provider;
   return { retrieval, documents, rag };
 }
-
-/** The provider, or the family `rag` without one, which says why. */
-type Embeddings =
-  | { readonly provider: EmbeddingProvider; readonly absent?: undefined }
-  | { readonly provider?: undefined; readonly absent: ToolFamily };
 
 const NO_EMBEDDINGS: ToolFamily = {
   ...off('rag', 'embedding.provider'),
   note: 'no embedding provider is configured, so everything is found by words',
 };
 
-async function openEmbeddings({ settings, createFetch, logger }: Context): Promise<Embeddings> {
+/** Opens the provider. Without one, resolves with the family `rag`, which says why. */
+async function openEmbeddings(context: Context): Promise<EmbeddingProvider | ToolFamily> {
+  const { settings, createFetch, logger } = context;
   const { embedding } = settings;
   const { provider, apiKey, minSimilarity, maxRetries, baseUrl, dimension, timeoutSeconds } = embedding;
-  if (provider === 'none') return { absent: NO_EMBEDDINGS };
+  if (provider === 'none') return NO_EMBEDDINGS;
   if (provider === 'local') {
     try {
-      return { provider: await openLocalEmbeddings({ ...embedding, folder: embedding.folder ?? '' }) };
+      return await openLocalEmbeddings({ ...embedding, folder: embedding.folder ?? '' });
     } catch (error) {
       if (!isLangoError(error)) throw error;
-      return { absent: missing('rag', error) };
+      return missing('rag', error);
     }
   }
   const model = embedding.model ?? DEFAULT_MODELS[provider];
   const fetch = createFetch({ configuredUrl: baseUrl, timeoutMs: 1_000 * timeoutSeconds });
   const options = { vendor: provider, model, apiKey, minSimilarity, maxRetries, dimension, baseUrl };
-  return { provider: createHttpEmbeddings({ ...options, fetch, logger }) };
+  return createHttpEmbeddings({ ...options, fetch, logger });
 }
 
 /** Puts the tokens of embeddings on the bill of the owner of the texts. A model on this machine costs nothing. */

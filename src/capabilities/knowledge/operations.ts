@@ -39,7 +39,6 @@ const embedded = z.object({
 });
 
 export type Submission = z.output<typeof submission>;
-export type Accepted = z.output<typeof accepted>;
 export type EmbeddingProgress = z.output<typeof embedded>;
 
 /** The operations of owners on their documents. */

@@ -55,17 +55,9 @@ type Reservation =
   | { readonly kind: 'over-limit'; readonly spent: bigint };
 
 /** A change of a payment. Absent members stay as they are. */
-export interface PaymentChange {
-  readonly state: PaymentState;
-  readonly hash?: string;
-  readonly note?: string;
-}
+export type PaymentChange = Pick<Payment, 'state'> & Partial<Pick<Payment, 'hash' | 'note'>>;
 
-interface SignedForm {
-  readonly signed: string;
-  readonly nonce?: number;
-  readonly hash?: string;
-}
+type SignedForm = { readonly signed: string } & Partial<Pick<Payment, 'nonce' | 'hash'>>;
 
 export interface Spending {
   /** The amounts in the window of payments that have not failed, and of reservations that have not expired. */
@@ -246,10 +238,7 @@ function* spending({ tenant, owner }: Scope, chainId: number, now: number): Quer
   return { spent: BigInt(spent), freesAt: oldest === null ? undefined : oldest + LIMIT_WINDOW_MS };
 }
 
-/** The members of a new payment that are not set yet: columns with NULL give no member. */
-const NOT_YET = { nonce: undefined, signed: undefined, hash: undefined, note: undefined } as const;
-
 function toPayment(row: Row): Payment {
   const { amount, ...others } = toRecord<Omit<Payment, 'amount'> & { readonly amount: string }>(row);
-  return { ...NOT_YET, ...others, amount: BigInt(amount) };
+  return { ...others, amount: BigInt(amount) };
 }

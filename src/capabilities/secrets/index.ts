@@ -4,9 +4,8 @@ import { LangoError, isLangoError } from '../../core/errors.js';
 import type { KeepingNode } from '../../core/keeping-nodes.js';
 import { SECRETS } from '../../core/secrets.js';
 import { offer } from '../../core/service.js';
-import type { Scope } from '../../core/task.js';
 import { missing, off, type ToolFamily } from '../../core/tool-family.js';
-import { SIGN_INS, SIGN_OUT, VAULT, type Revocation } from '../../core/vault.js';
+import { SIGN_INS, SIGN_OUT, VAULT } from '../../core/vault.js';
 import { SECRET_COMMANDS } from './command-list.js';
 import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { OTHERS_PERMISSIONS } from '../../disk/private-file.js';
@@ -108,8 +107,11 @@ export const secrets = defineCapability({
         }),
         async deleteSecret({ name }, { scope }) {
           const store = await ownSecrets();
-          const revoke = await signOutOf(context, store, { scope, name });
-          if (await store.delete(scope, name)) return { deleted: name, ...(await revoke?.()) };
+          const signOut = name.startsWith(SIGN_INS) ? context.services.find(SIGN_OUT) : undefined;
+          // The issuer gets the sign-in that was deleted. A damaged one can be deleted too.
+          const entry = signOut && (await store.open(scope, name).catch(() => undefined));
+          if (await store.delete(scope, name))
+            return { deleted: name, ...(await signOut?.(name, entry?.value)) };
           const hint = 'See: lango secrets list';
           throw new LangoError('not-found', `There is no secret "${name}".`, { hint });
         },
@@ -121,19 +123,6 @@ export const secrets = defineCapability({
     };
   },
 });
-
-/** Reads the sign-in that a secret holds. Resolves with a function that ends it at its issuer. */
-async function signOutOf(
-  { services }: Context,
-  store: OpenSealedVault['secrets'],
-  { scope, name }: { readonly scope: Scope; readonly name: string },
-): Promise<(() => Promise<Revocation>) | undefined> {
-  const signOut = name.startsWith(SIGN_INS) ? services.find(SIGN_OUT) : undefined;
-  if (!signOut) return undefined;
-  // A damaged entry can be deleted too.
-  const entry = await store.open(scope, name).catch(() => undefined);
-  return () => signOut(name, entry?.value);
-}
 
 async function openFamilies(
   { settings }: Context,

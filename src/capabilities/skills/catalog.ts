@@ -38,11 +38,9 @@ interface SaveSkillOptions {
   readonly fromOutside: boolean;
 }
 
-interface SkillLocation {
-  readonly folder: string;
+interface SkillLocation extends Pick<StoredSkill, 'folder' | 'origin'> {
   /** A skill folder is used only if its real path, with links resolved, is inside this folder. */
   readonly within: string;
-  readonly origin: StoredSkill['origin'];
 }
 
 const SKILLS_MAX = 200;

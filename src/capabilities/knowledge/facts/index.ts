@@ -9,7 +9,7 @@ import { textField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../../core/tool.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 import type { Retrieval } from '../rag/retrieval.js';
-import { searchTool } from '../search-tool.js';
+import { searchTool } from '../search/index.js';
 import { nameKey } from '../stores/graph.js';
 import { MEMORY_COLLECTION } from '../stores/library.js';
 

@@ -58,12 +58,7 @@ async function transferOwnership(root: string, account: { uid: number; gid: numb
  * privileges for good. Each program replaces the one before (exec): a process without rights in between could not
  * signal its child when it dies.
  */
-export interface PrivilegeDrop {
-  /** The command line prefix that mounts these folders and drops privileges. */
-  commandPrefix(folders: readonly string[]): readonly string[];
-  /** The path where the folder with this index is mounted. */
-  mountPointOf(index: number): string;
-}
+export type PrivilegeDrop = Awaited<ReturnType<typeof preparePrivilegeDrop>>;
 
 /** Folders that exist on every system and that the sandbox does not need: one of them becomes the mount point. */
 const MOUNT_PARENTS = ['/mnt', '/media', '/srv', '/opt'];
@@ -82,7 +77,7 @@ done
 exec "$@"`;
 
 /** Rejects with `unavailable` when unshare or setpriv is not installed. */
-export async function preparePrivilegeDrop({ uid, gid, roots }: Account): Promise<PrivilegeDrop> {
+export async function preparePrivilegeDrop({ uid, gid, roots }: Account) {
   const [unshare, setpriv] = await Promise.all(['unshare', 'setpriv'].map(requireProgram));
   const mountPoint = MOUNT_PARENTS.find((folder) =>
     roots.every((root) => !`${root}/`.startsWith(`${folder}/`)),
@@ -94,11 +89,13 @@ export async function preparePrivilegeDrop({ uid, gid, roots }: Account): Promis
   const bind = ['/bin/sh', '-c', BIND_SCRIPT, 'sh', mountPoint];
   const stepDown = [setpriv!, ...droppedRights(uid, gid), '--'];
   return {
-    commandPrefix: (folders) => [
+    /** The command line prefix that mounts these folders and drops privileges. */
+    commandPrefix: (folders: readonly string[]) => [
       ...[unshare!, '--mount', '--', ...bind, String(folders.length), ...folders],
       ...stepDown,
     ],
-    mountPointOf: (index) => `${mountPoint}/${index}`,
+    /** The path where the folder with this index is mounted. */
+    mountPointOf: (index: number) => `${mountPoint}/${index}`,
   };
 }
 

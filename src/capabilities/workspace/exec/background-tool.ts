@@ -5,14 +5,7 @@ import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../
 import { BackgroundProcesses, type BackgroundProcess } from './background.js';
 import { diskNotes } from './exec.js';
 import type { ExecOptions } from './launch.js';
-import {
-  COMMAND_FIELDS,
-  describeCommand,
-  needsPerson,
-  secretsNote,
-  secretsOf,
-  withSecrets,
-} from './runner.js';
+import { COMMAND_FIELDS, describeCommand, needsPerson, secretsNote, secretsOf } from './runner.js';
 import type { Runner } from './runner.js';
 
 /** The size of the longest UTF-8 character. */
@@ -42,11 +35,8 @@ export function backgroundTool(runner: Runner, { sandbox, limits }: ExecOptions)
       context.signal.throwIfAborted();
       const command = required(input, 'command');
       const secrets = secretsOf(input);
-      const { id } = await processes.start(context, { command, secrets }, async () =>
-        runner.start(
-          { ...(await withSecrets({ ...input, command }, context)), tool: 'exec_background' },
-          context,
-        ),
+      const { id } = await processes.start(context, { command, secrets }, () =>
+        runner.start('exec_background', { ...input, command }, context),
       );
       return { content: { id, command, state: 'running', ...secretsNote(secrets) } };
     },

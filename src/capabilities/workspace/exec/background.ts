@@ -40,14 +40,8 @@ export class BackgroundProcesses {
     this.#starting.add(reservation);
     try {
       const id = randomBytes(4).toString('hex');
-      return this.#add({
-        id,
-        ...what,
-        process: await launch(),
-        scope,
-        startedAt: Date.now(),
-        end: undefined,
-      });
+      const process = await launch();
+      return this.#add({ id, ...what, process, scope, startedAt: Date.now(), end: undefined });
     } finally {
       this.#starting.delete(reservation);
     }

@@ -2,14 +2,7 @@ import { z } from 'zod';
 import { Deadline } from '../../../core/time.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import type { ExecOptions } from './launch.js';
-import {
-  COMMAND_FIELDS,
-  describeCommand,
-  needsPerson,
-  secretsNote,
-  secretsOf,
-  withSecrets,
-} from './runner.js';
+import { COMMAND_FIELDS, describeCommand, needsPerson, secretsNote, secretsOf } from './runner.js';
 import type { Command, Runner } from './runner.js';
 
 /** Added to the time limit, so that this tool reports the output of a command before the loop aborts the call. */
@@ -47,7 +40,7 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
     async execute(input, context) {
       const { signal } = context;
       signal.throwIfAborted();
-      const child = await runner.start({ ...(await withSecrets(input, context)), tool: 'exec' }, context);
+      const child = await runner.start('exec', input, context);
       const timeoutSeconds = seconds(input);
       using deadline = new Deadline(signal).expect(timeoutSeconds * 1000);
       deadline.signal.addEventListener('abort', () => void child.stop());

@@ -6,9 +6,8 @@ import { LangoError, serverStopping } from '../../../core/errors.js';
 import { referencedSecrets, replaceReferences, secretReference } from '../../../core/secrets.js';
 import type { Scope } from '../../../core/task.js';
 import type { ToolContext } from '../../../core/tool.js';
-import type { Writer } from '../../../disk/disk-budget.js';
 import { withoutNul } from '../fs/paths.js';
-import { changesField, describeChanges, type Changes } from '../requests/changes.js';
+import { changesField, describeChanges } from '../requests/changes.js';
 import { baseEnvironment, unsandboxedLaunch } from './launch.js';
 import type { CommandTool, ExecOptions, ShellCommand } from './launch.js';
 import { startProcess, type Process } from './process.js';
@@ -32,18 +31,7 @@ export const COMMAND_FIELDS = {
   changes: changesField(),
 };
 
-export interface CommandInput {
-  readonly command: string;
-  readonly cwd?: string | undefined;
-  readonly env?: Readonly<Record<string, string>> | undefined;
-  /** The changes that it may make at services, with secrets. */
-  readonly changes?: Changes;
-}
-
-/** A command of a call of this tool, which a person approved where that is needed. */
-interface CalledCommand extends CommandInput {
-  readonly tool: CommandTool;
-}
+type CommandInput = z.infer<z.ZodObject<typeof COMMAND_FIELDS>>;
 
 type Forwarder = Awaited<ReturnType<NonNullable<ExecOptions['openForwarder']>>>;
 
@@ -69,10 +57,11 @@ export class Runner {
   }
 
   /**
-   * Starts a command. Rejects with `invalid-input` for a folder outside the workspace, with `limit-reached` when the disk
-   * budget is used up, and with `unavailable` after `close`.
+   * Starts a command of a call of this tool, with the values of its secrets. Rejects with `invalid-input` for a folder
+   * outside the workspace, with `limit-reached` when the disk budget is used up, and with `unavailable` after `close`.
    */
-  async start(input: CalledCommand, context: Writer): Promise<Command> {
+  async start(tool: CommandTool, given: CommandInput, context: ToolContext): Promise<Command> {
+    const input = await withSecrets(given, context);
     const roots = await this.#options.folders.openReal(context);
     const cwd = await resolveFolder(roots, input.cwd ?? '.');
     const remainingBytes = await this.#options.budget.remainingBytes(context);
@@ -90,7 +79,7 @@ export class Runner {
     let forwarder: Forwarder | undefined;
     const watch = await this.#options.budget.watch(context, () => void child?.stop());
     try {
-      forwarder = await this.#options.openForwarder?.(context, input);
+      forwarder = await this.#options.openForwarder?.(context, { ...input, tool });
       if (this.#isClosed) throw serverStopping();
       child = this.#launch(forwarder ? withForwarder(command, forwarder) : command, context);
     } catch (error) {
