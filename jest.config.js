@@ -17,7 +17,7 @@ const CAMPAIGNS = [
   'test/e2e/stack',
   'test/e2e/telemetry-kill',
   'test/e2e/tool-kills',
-  'test/lab/(abuse|bench|chaos|fuzz)',
+  'test/lab/(abuse|bench|chaos|command-line|fuzz)',
   'test/quirks/ablations',
   'test/capabilities/removal',
   'test/capabilities/browser/hold',
@@ -32,7 +32,9 @@ const LENGTHENED = [
   'test/e2e/push-kill',
   'test/e2e/retention',
   'test/quirks/random-cuts',
+  'test/requirements/event-loop',
   'test/requirements/vault-stream',
+  'test/scrub/scrubber',
   'test/capabilities/mcp/mcp',
   'test/storage/postgres',
 ];

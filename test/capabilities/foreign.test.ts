@@ -170,7 +170,7 @@ describe('a capability from outside', () => {
   it.each(REFUSED)('that brings %s is refused at the start', async (_rule, members, error) => {
     await withHome('capabilities: [odd]\n', async (home) => {
       await install(home, 'odd', ODD(members));
-      const { code, stderr } = await lango(['serve', '--port', '0'], { env: home.env });
+      const { code, stderr } = await langoHere(['serve', '--port', '0'], { env: home.env });
       expect(code).not.toBe(0);
       expect(stderr).toContain(error);
       expect(stderr).not.toMatch(/^\s+at /m);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ServerOptions } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { API_KEY } from '../support/model-wire.js';
-import { ScriptedServer, eventsByByte } from '../support/scripted-server.js';
+import { ScriptedServer, events, eventsByByte } from '../support/scripted-server.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 import { langoHere } from './lango-here.js';
@@ -91,7 +91,8 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
       final: false,
       request: `part ${at}`,
     }));
-    vendor.willReply(delegates('I ask.', ...many), ...many.map(() => says('A part is done.')), says('Done.'));
+    const part = events(wire.answer({ texts: deltas('A part is done.'), stop: 'end' }));
+    vendor.willReply(delegates('I ask.', ...many), ...many.map(() => part), says('Done.'));
     await withServer(options(), async (server) => {
       const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
       await run(server);

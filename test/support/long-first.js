@@ -35,7 +35,6 @@ const LONG = [
   'telemetry/export',
   'e2e/credentials',
   'quirks/context-window',
-  'lab/command-line',
   'quirks/written-arguments',
   'quirks/refusals',
 ].map((name) => `test/${name}.test.ts`);
