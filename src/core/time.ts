@@ -44,6 +44,44 @@ export class Timer implements Disposable {
   }
 }
 
+interface Alarm {
+  /** By `performance.now()`. */
+  readonly at: number;
+  readonly call: () => void;
+}
+
+/** Waits for many times that are seldom reached, such as the ends of time limits, with one timer that lets the process end. */
+export class AlarmClock {
+  readonly #alarms = new Set<Alarm>();
+  #timer: Timer | undefined;
+  /** When the timer ends. */
+  #next = Infinity;
+
+  /** Calls a function once after `ms`, and never after `Infinity`. Disposal cancels it. */
+  after(ms: number, call: () => void): Disposable {
+    const alarm = { at: performance.now() + ms, call };
+    this.#alarms.add(alarm);
+    if (alarm.at < this.#next) this.#wakeAt(alarm.at);
+    return { [Symbol.dispose]: () => this.#alarms.delete(alarm) };
+  }
+
+  #wakeAt(at: number): void {
+    this.#timer?.cancel();
+    this.#next = at;
+    this.#timer = new Timer(Math.max(0, at - performance.now()), () => this.#ring(), { ref: false });
+  }
+
+  #ring(): void {
+    this.#next = Infinity;
+    const now = performance.now();
+    const due = [...this.#alarms].filter(({ at }) => at <= now);
+    for (const alarm of due) this.#alarms.delete(alarm);
+    const next = [...this.#alarms].reduce((first, { at }) => Math.min(first, at), Infinity);
+    if (next < Infinity) this.#wakeAt(next);
+    for (const { call } of due) call();
+  }
+}
+
 interface PauseOptions extends TimerOptions {
   /** Ends the pause when it aborts. */
   readonly signal?: AbortSignal | undefined;

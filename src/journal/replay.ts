@@ -134,8 +134,8 @@ class OpenDelegations {
   readonly #open: Map<string, OpenDelegation>;
 
   constructor(earlier?: OpenDelegations) {
-    this.#byStep = new Map(earlier ? earlier.#byStep : []);
-    this.#open = new Map(earlier ? earlier.#open : []);
+    this.#byStep = new Map(earlier ? earlier.#byStep : undefined);
+    this.#open = new Map(earlier ? earlier.#open : undefined);
   }
 
   /** Events come in order. Adding an event twice changes nothing. */

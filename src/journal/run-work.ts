@@ -1,7 +1,7 @@
 import type { Agent, PeerDirectory } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { isTerminal, type TaskRecord } from '../core/task.js';
-import { Timer } from '../core/time.js';
+import { AlarmClock } from '../core/time.js';
 import { scrubEvent } from '../scrub/data.js';
 import { SUSPECT_CRASHES, type TaskStore } from '../stores/tasks.js';
 import type { OpenDelegation, Replay } from './replay.js';
@@ -30,7 +30,7 @@ export interface RunWorkOptions {
  * the run. Never rejects.
  */
 export async function workOn(run: TaskRun, replay: Replay, options: RunWorkOptions): Promise<boolean> {
-  using _deadline = abortAtDeadline(run, options);
+  using _limit = limitTime(run, options);
   const known = run.inputs.length;
   try {
     const result = await runAgent(run, replay, options);
@@ -46,11 +46,16 @@ export async function workOn(run: TaskRun, replay: Replay, options: RunWorkOptio
   return false;
 }
 
-function abortAtDeadline(run: TaskRun, { runSeconds }: RunWorkOptions): Timer {
+/** For the time limits of all runs. */
+const CLOCK = new AlarmClock();
+
+function limitTime(run: TaskRun, { runSeconds }: RunWorkOptions): Disposable {
   const left = (run.grant.deadline ?? Infinity) - Date.now();
-  const text =
-    left < runSeconds * 1_000 ? 'The deadline passed.' : `The time limit of ${runSeconds} s passed.`;
-  return new Timer(Math.min(runSeconds * 1_000, left), () => run.abort(new LangoError('timeout', text)));
+  return CLOCK.after(Math.min(runSeconds * 1_000, left), () => {
+    const isDeadline = left < runSeconds * 1_000;
+    const text = isDeadline ? 'The deadline passed.' : `The time limit of ${runSeconds} s passed.`;
+    run.abort(new LangoError('timeout', text));
+  });
 }
 
 /** The result of the run; undefined when this process must not close it. */

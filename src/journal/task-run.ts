@@ -36,7 +36,8 @@ export interface TaskRunOptions {
   readonly firstAppend?: FirstAppend | undefined;
   /** Limits what the tasks of the owner take. */
   readonly disk?: TaskDisk | undefined;
-  readonly logger: Logger;
+  /** Opens the logger, when something is to be logged. */
+  readonly openLogger: () => Logger;
   readonly scrubber: Scrubber;
   /** Whether the task is still leased to this process. */
   readonly isOwner: () => Promise<boolean>;
@@ -112,7 +113,7 @@ export class TaskRun implements Run {
   }
 
   get logger(): Logger {
-    return (this.#logger ??= this.#options.logger);
+    return (this.#logger ??= this.#options.openLogger());
   }
 
   get signal(): AbortSignal {

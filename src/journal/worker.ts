@@ -190,7 +190,6 @@ export class Worker {
       return;
     }
     const { store, worker, secrets, disk, eventsPerTask, onLiveText } = this.#options;
-    const loggerOf = this.#loggerOf;
     const run = new TaskRun({
       isOwner: async () => (await store.renew(worker, [task.id])).length > 0,
       retake: (fence) => store.retake(worker, fence),
@@ -201,9 +200,7 @@ export class Worker {
       disk,
       eventsPerTask,
       onLiveText: () => onLiveText(task.id),
-      get logger() {
-        return loggerOf(task);
-      },
+      openLogger: () => this.#loggerOf(task),
       scrubber: secrets.scrubber(task),
     });
     const done = workOn(run, replay, this.#options).then((again) => {
@@ -221,13 +218,13 @@ export class Worker {
     });
   }
 
-  readonly #loggerOf = (task: TaskRecord): Logger => {
+  #loggerOf(task: TaskRecord): Logger {
     const { trace } = task.grant;
     return this.#options.logger.child({
       ...{ task: task.id, agent: task.agent },
       ...(trace ? { traceId: traceIdOf(trace) } : {}),
     });
-  };
+  }
 }
 
 /** The number of delegations above a task. A task that a person sent has level 0. */

@@ -81,7 +81,7 @@ async function eventsOfPass(
   for (const event of pass.before) replay.add(event);
   const store = new RecordedStore(pass);
   const run = new TaskRun({
-    ...{ task: taskOf(recorded), store, replay, logger: silentLogger, scrubber: noScrubber },
+    ...{ task: taskOf(recorded), store, replay, openLogger: () => silentLogger, scrubber: noScrubber },
     ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: Number.MAX_SAFE_INTEGER },
   });
   store.deliver = (seq) => run.notify(seq);

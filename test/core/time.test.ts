@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import {
+  AlarmClock,
   LONGEST_TIMER_MS,
   Deadline,
   Timer,
@@ -112,6 +113,33 @@ describe('Timers', () => {
     void waitAtMost(60_000, pause(60_000, { signal, ref: false }));
     expect(held()).toBe(before + 4);
     stop.abort();
+  });
+});
+
+describe('AlarmClock', () => {
+  useFakeTimers();
+
+  it('calls each at its time, in whatever order they were set, and none that was disposed of', () => {
+    const clock = new AlarmClock();
+    const called: string[] = [];
+    clock.after(3_000, () => called.push('late'));
+    clock.after(1_000, () => called.push('early'));
+    clock.after(2_000, () => called.push('disposed'))[Symbol.dispose]();
+    clock.after(Infinity, () => called.push('never'));
+    jest.advanceTimersByTime(999);
+    expect(called).toEqual([]);
+    jest.advanceTimersByTime(1_001);
+    expect(called).toEqual(['early']);
+    clock.after(500, () => called.push('between'));
+    jest.advanceTimersByTime(LONGEST_TIMER_MS);
+    expect(called).toEqual(['early', 'between', 'late']);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('has one timer for all', () => {
+    const clock = new AlarmClock();
+    for (let index = 0; index < 100; index += 1) clock.after(1_000 - index, () => undefined);
+    expect(jest.getTimerCount()).toBe(1);
   });
 });
 

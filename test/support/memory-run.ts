@@ -43,7 +43,7 @@ export class MemoryRun extends TaskRun {
     const { task } = log;
     const { logger, scrubber } = about;
     super({
-      ...{ task, store: log, replay, logger, scrubber },
+      ...{ task, store: log, replay, openLogger: () => logger, scrubber },
       ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: 100_000 },
     });
     this.#about = about;

@@ -1,5 +1,5 @@
 import { parseObject } from '../../../core/json.js';
-import { secretReference, type Scrubber } from '../../../core/secrets.js';
+import { noScrubber, secretReference, type ScrubStream, type Scrubber } from '../../../core/secrets.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
 import { compileScrubber } from '../../../scrub/scrubber.js';
 
@@ -44,15 +44,25 @@ function hiddenMembers(value: string): readonly string[] {
   );
 }
 
-/** A scrubber for the secrets at the time of each call. */
-function liveScrubber(current: () => Scrubber): Scrubber {
-  return {
-    get isEmpty() {
-      return current().isEmpty;
-    },
-    text: (text) => current().text(text),
-    stream: () => current().stream(),
-  };
+/** A scrubber for the secrets at the time of each call. A class, as V8 makes objects with getters slowly. */
+class LiveScrubber implements Scrubber {
+  readonly #current: () => Scrubber;
+
+  constructor(current: () => Scrubber) {
+    this.#current = current;
+  }
+
+  get isEmpty(): boolean {
+    return this.#current().isEmpty;
+  }
+
+  text(text: string): string {
+    return this.#current().text(text);
+  }
+
+  stream(): ScrubStream {
+    return this.#current().stream();
+  }
 }
 
 type Secret = readonly [name: string, value: string];
@@ -64,12 +74,15 @@ export class ScrubbedValues<Key> {
   readonly #compiled = new Map<string, Scrubber>();
 
   /** Removes the values of all owners. */
-  readonly everywhere: Scrubber = liveScrubber(() => this.#compile('', [...this.#owners.values()]));
+  readonly everywhere: Scrubber = new LiveScrubber(() => this.#compile('', [...this.#owners.values()]));
 
   /** Removes the values of one owner. It always knows the newest ones. */
   scrubber(scope: Scope): Scrubber {
     const owner = scopeKey(scope);
-    return liveScrubber(() => this.#compile(owner, [this.#owners.get(owner) ?? new Map()]));
+    return new LiveScrubber(() => {
+      const values = this.#owners.get(owner);
+      return values ? this.#compile(owner, [values]) : noScrubber;
+    });
   }
 
   has(scope: Scope, key: Key): boolean {
@@ -98,9 +111,8 @@ export class ScrubbedValues<Key> {
   }
 
   #compile(owner: string, maps: readonly ReadonlyMap<Key, Secret>[]): Scrubber {
-    const secrets = maps.flatMap((values) => [...values.values()]);
-    const known = this.#compiled.get(owner) ?? compileValues(secrets);
-    if (secrets.length > 0) this.#compiled.set(owner, known);
+    const known = this.#compiled.get(owner) ?? compileValues(maps.flatMap((values) => [...values.values()]));
+    this.#compiled.set(owner, known);
     return known;
   }
 }
