@@ -2,7 +2,6 @@ import { valueAt } from './config.js';
 import type { Origin } from './layers.js';
 import type { LoadedConfig } from './load.js';
 import { ENTRY, leavesOf } from './schema.js';
-import { valuesByKey } from './secrets.js';
 
 /** One key of the resolved configuration. May be logged. */
 interface DescribedKey {
@@ -13,15 +12,11 @@ interface DescribedKey {
   readonly origin: Origin;
 }
 
-/** Every key with its value and the origin of the value, in the order of the reference; `except` names keys to leave out. */
-export function describeConfig(
-  { config, schema, origins }: LoadedConfig,
-  except: ReadonlySet<string> = new Set(),
-): readonly DescribedKey[] {
+/** Every key with its value and the origin of the value, in the order of the reference. */
+export function describeConfig({ config, schema, origins }: LoadedConfig): readonly DescribedKey[] {
   // A map of secrets is set when one of its entries is.
   const setKeys = new Set([...origins.keys()].flatMap((key) => [key, ...groupsAround(key)]));
   return leavesOf(schema.json)
-    .filter(({ key }) => !except.has(withoutIndex(key)))
     .flatMap(({ key, schema }) =>
       keysOf(key, config).map((one): DescribedKey => {
         const origin = origins.get(one) ?? 'default';
@@ -36,8 +31,6 @@ export function describeConfig(
 function groupsAround(key: string): readonly string[] {
   return [...key.matchAll(/\./g)].map(({ index }) => key.slice(0, index));
 }
-
-const withoutIndex = (key: string): string => key.replace(/\[.*/, '');
 
 /** "list[].name" or "map.NAME.name" once for each entry; any other key unchanged. */
 function keysOf(key: string, config: unknown): readonly string[] {
@@ -70,11 +63,14 @@ export function changedKeys(
 }
 
 /** The value of each key as text, for comparison. Holds secrets, so it must not be logged. */
-function valuesOf(loaded: LoadedConfig, except?: ReadonlySet<string>): ReadonlyMap<string, string> {
-  const rows = Map.groupBy(describeConfig(loaded, except), ({ key }) => withoutIndex(key));
-  const plain = [...rows].map(([key, entries]): [string, string] => [
-    key,
-    JSON.stringify(entries.map(({ key: at, value }) => [at, value])),
-  ]);
-  return new Map([...plain, ...valuesByKey(loaded.secrets)]);
+function valuesOf(
+  { schema, settings }: LoadedConfig,
+  except: ReadonlySet<string> = new Set(),
+): ReadonlyMap<string, string | undefined> {
+  const leaves = [...new Set(leavesOf(schema.json).map(({ key }) => key.replace(/\[.*/, '')))];
+  const ofEntries = new Set(leaves.flatMap((key) => key.split(`.${ENTRY}.`).slice(0, -1)));
+  const keys = leaves
+    .filter((key) => !except.has(key) && !ofEntries.has(key))
+    .flatMap((key) => keysOf(key, settings));
+  return new Map(keys.map((key) => [key, JSON.stringify(valueAt(settings, key))]));
 }

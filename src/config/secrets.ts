@@ -1,10 +1,8 @@
 import { addressSecrets } from './address-secrets.js';
-import { keyOf, type Path } from '../core/findings.js';
-import type { Capability } from '../core/capability.js';
 import type { PeerSecrets } from '../core/credential.js';
 import { LangoError } from '../core/errors.js';
 import { mapSettings } from '../core/fields.js';
-import { groupsOf, type Config } from './config.js';
+import type { Config } from './config.js';
 import { modelSecretsOf } from './models.js';
 import type { Settings, SettingsSchema } from './schema.js';
 
@@ -22,8 +20,8 @@ export interface Secrets {
   readonly remotes: ReadonlyMap<string, PeerSecrets>;
   /** The headers of requests to the collector of traces. */
   readonly otlpHeaders: Readonly<Record<string, string>>;
-  /** The secrets in the settings of capabilities, by key. */
-  readonly ofCapabilities: ReadonlyMap<string, string>;
+  /** The values of all keys that are secrets, for the redaction of the log. */
+  readonly marked: readonly string[];
   /** The keys and passwords in web addresses. */
   readonly inAddresses: readonly string[];
   /** The PostgreSQL database with its password; undefined for the embedded database. */
@@ -43,7 +41,7 @@ export function secretsOf(
     introspectionSecret: auth.introspection.clientSecret,
     modelKeys: modelSecretsOf('apiKey', settings, model),
     modelOptions: modelSecretsOf('secretOptions', settings, model),
-    ofCapabilities: new Map(schema.capabilities.flatMap((one) => secretsIn(one, settings))),
+    marked: markedIn(schema, settings),
     otlpHeaders: telemetry.otlp.headers,
     inAddresses: addressSecrets(settings),
     databaseUrl: storage.url,
@@ -65,56 +63,30 @@ export function requireDatabaseUrl({ databaseUrl }: Secrets): string {
   throw new LangoError('invalid-config', 'The configuration names no PostgreSQL database.', { hint });
 }
 
-/** The secrets in the settings of a capability, by key. */
-function secretsIn(capability: Capability, settings: Settings): readonly (readonly [string, string])[] {
-  const found: [string, string][] = [];
-  const add = (path: Path, value: unknown): void => {
-    if (typeof value === 'string') found.push([keyOf(path), value]);
-    else for (const [key, inner] of Object.entries(value ?? {})) add([...path, key], inner);
-  };
-  const groups = groupsOf(capability, settings);
-  for (const [place, schema] of Object.entries(capability.settings ?? {})) {
-    mapSettings(schema, groups[place], (value, kind, path) => {
-      if (kind === 'secret') add([...place.split('.'), ...path], value);
-      return value;
-    });
-  }
-  return found;
-}
-
-/** Every value, for the redaction of the log. */
-export function secretValues(secrets: Secrets): readonly string[] {
-  const { ofCapabilities, otlpHeaders } = secrets;
-  const ofModels = [...secrets.modelOptions.values()].flatMap((options) => Object.values(options));
-  const headers = [...ofCapabilities.values(), ...Object.values(otlpHeaders), ...ofModels];
-  const ofHeaders = headers.map((header) => header.replace(/^(Bearer|Basic) /i, ''));
-  const ofRemotes = [...secrets.remotes.values()].flatMap((remote) =>
-    Object.values<string | undefined>({ ...remote }).filter((value) => value !== undefined),
-  );
-  const own = [...valuesByKey({ ...secrets, ofCapabilities: new Map() }).values()];
-  const others = [...ofRemotes, ...secrets.inAddresses];
-  return [...own, ...others, ...ofHeaders.filter(({ length }) => length >= SECRET_MIN_LENGTH)];
-}
-
 /** A shorter header or variable is taken for a setting, such as "1", and stays in the log. */
 const SECRET_MIN_LENGTH = 8;
 
-const KEYS = {
-  token: 'auth.token',
-  introspectionSecret: 'auth.introspection.clientSecret',
-  databaseUrl: 'storage.url',
-  metricsToken: 'metrics.token',
-} satisfies Record<keyof Omit<Secrets, ListedApart>, string>;
-
-type ListedApart =
-  'remotes' | 'modelKeys' | 'modelOptions' | 'otlpHeaders' | 'ofCapabilities' | 'inAddresses';
-
-/** The secrets that are set, by configuration key. Without those for remote agents. */
-export function valuesByKey(secrets: Secrets): ReadonlyMap<string, string> {
-  const single = Object.entries(KEYS).flatMap(([name, key]) => {
-    const value = secrets[name as keyof typeof KEYS];
-    return value === undefined ? [] : [[key, value] as const];
+function markedIn(schema: SettingsSchema, settings: Settings): readonly string[] {
+  const found: string[] = [];
+  mapSettings(schema.zod, settings, (value, kind, [group]) => {
+    // Of the address of a proxy, only the password is a secret.
+    if (kind !== 'secret' || group === 'egress') return value;
+    if (typeof value === 'string') found.push(value);
+    else
+      found.push(
+        ...Object.values(value as object)
+          .map(withoutScheme)
+          .filter(isLong),
+      );
+    return value;
   });
-  const ofModels = [...secrets.modelKeys].map(([name, value]) => [`model.apiKeys.${name}`, value] as const);
-  return new Map([...single, ...ofModels, ...secrets.ofCapabilities]);
+  return found;
+}
+
+const withoutScheme = (header: string): string => header.replace(/^(Bearer|Basic) /i, '');
+const isLong = ({ length }: string): boolean => length >= SECRET_MIN_LENGTH;
+
+/** Every value, for the redaction of the log. */
+export function secretValues({ token, marked, inAddresses }: Secrets): readonly string[] {
+  return [...(token === undefined ? [] : [token]), ...marked, ...inAddresses];
 }

@@ -24,6 +24,11 @@ it.each<readonly [SettingsInput, SettingsInput, readonly string[]]>([
   [{ auth: { token: 'abcd-91e7c4f2b8d05a63c7' } }, {}, ['auth.token']],
   [{ a2a: { remoteAgents: [far] } }, {}, ['a2a.remoteAgents']],
   [
+    { mcp: { servers: { files: { command: 'files', env: { KEY: 'a' } } } } },
+    { mcp: { servers: { files: { command: 'files', env: { KEY: 'b' } } } } },
+    ['mcp.servers.files.env'],
+  ],
+  [
     { a2a: { remoteAgents: [far] } },
     { a2a: { remoteAgents: [{ ...far, name: 'x' }] } },
     ['a2a.remoteAgents'],

@@ -31,7 +31,7 @@ describe('loadConfig', () => {
       modelOptions: new Map(),
       remotes: new Map(),
       otlpHeaders: {},
-      ofCapabilities: new Map(),
+      marked: [],
     });
   });
 
