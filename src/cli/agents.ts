@@ -51,16 +51,8 @@ interface AddFlags extends ConnectionFlags {
 
 /** `lango agents add`: the running server keeps the agent and asks for its card. */
 export async function addAgent(address: string, call: Call<AddFlags>): Promise<Report> {
-  const {
-    name = nameIn(address),
-    description,
-    agentToken,
-    agentAuth,
-    allowPrivate,
-    relocate,
-    owners,
-    hash,
-  } = call.flags;
+  const { name = nameIn(address), agentToken, agentAuth, hash, ...flags } = call.flags;
+  const { description, allowPrivate, relocate, owners } = flags;
   const token = agentToken === undefined ? undefined : (await readText(agentToken)).trim();
   const auth = agentAuth === undefined ? undefined : await readAuth(agentAuth);
   const verify = hash === undefined ? undefined : { hash };

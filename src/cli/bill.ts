@@ -24,7 +24,7 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
     const connection = await connect({ flags, env });
     await ask(connection, addOwners(groups, connection));
   } else {
-    await withOwner({ flags, env }, (owner) => addBill(groups, owner, (row) => row[by]));
+    await withOwner(SERVER_OPERATIONS, { flags, env }, (owner) => addBill(groups, owner, (row) => row[by]));
   }
   const json = [...groups.values()].map(({ name, currency, usage: { rows = [], ...tokens } }) => ({
     name,

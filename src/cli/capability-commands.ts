@@ -6,7 +6,7 @@ import { silentLogger } from '../core/logger.js';
 import type { Result } from '../terminal/terminal.js';
 import { loadConfigOf, type Call } from './connection.js';
 import { actionsOf, collect, withFolders, withJson, withServer, type Act } from './flags.js';
-import { withOwnerOf, type OwnerFlags } from './owner-client.js';
+import { withOwner, type OwnerFlags } from './owner-client.js';
 
 /** Adds the commands of capabilities, below the words that they begin with. */
 export function addCapabilityCommands(program: Command, capabilities: readonly Capability[], act: Act): void {
@@ -57,7 +57,7 @@ function callOf(capability: Capability, call: Call<OwnerFlags>): CommandCall<nev
   const { flags, terminal } = call;
   return {
     ...{ flags: flags as Readonly<Record<string, unknown>>, terminal },
-    withOwner: (table, use) => withOwnerOf(table, call, use),
+    withOwner: (table, use) => withOwner(table, call, use),
     async readSettings() {
       const loaded = await loadConfigOf(call);
       const { settingsServices, settingsContext } = await import('../app.js');

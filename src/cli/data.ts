@@ -5,7 +5,7 @@ import { CAPABILITIES } from '../capabilities/index.js';
 import type { Capability } from '../core/capability.js';
 import type { OperationClient } from '../core/operation.js';
 import { pagesOf } from '../core/page.js';
-import type { ServerOperations } from '../owners/operations.js';
+import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import type { Call, ConnectionFlags } from './connection.js';
 import { EXIT, usageError } from '../terminal/exit.js';
 import { withOwner } from './owner-client.js';
@@ -24,7 +24,7 @@ type Counts = Record<string, number>;
 export async function exportData(call: Call<ConnectionFlags & { readonly out?: string }>): Promise<Result> {
   const { out } = call.flags;
   const counts: Counts = {};
-  await withOwner(call, async (owner) => {
+  await withOwner(SERVER_OPERATIONS, call, async (owner) => {
     if (out !== undefined) await writeWhole(out, exportChunks(owner, counts, JSON.stringify));
     else for await (const chunk of exportChunks(owner, counts, jsonLine)) call.terminal.write(chunk);
   });
@@ -35,13 +35,13 @@ export async function exportData(call: Call<ConnectionFlags & { readonly out?: s
 /** `lango data delete --yes` */
 export async function deleteData(call: Call<ConnectionFlags & { readonly yes?: boolean }>): Promise<Report> {
   if (!call.flags.yes) throw usageError('This deletes all your data for good. To confirm, add --yes.');
-  return reportOn(await withOwner(call, (owner) => owner.deleteData({})));
+  return reportOn(await withOwner(SERVER_OPERATIONS, call, (owner) => owner.deleteData({})));
 }
 
 /** `lango data forget KIND NAME` */
 export async function forgetData(word: string, name: string, call: Call<ConnectionFlags>): Promise<Report> {
   const kind = forgettable(CAPABILITIES).get(word) ?? word;
-  return reportOn(await withOwner(call, (owner) => owner.forgetData({ kind, name })));
+  return reportOn(await withOwner(SERVER_OPERATIONS, call, (owner) => owner.forgetData({ kind, name })));
 }
 
 function reportOn({ deleted }: { readonly deleted: Counts }): Report {

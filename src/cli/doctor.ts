@@ -12,7 +12,7 @@ import { EXIT } from '../terminal/exit.js';
 import { isNoServer, readStatus } from './explain.js';
 import { runningPort } from '../config/running-server.js';
 import { OLDEST_NODE } from '../config/supported-node.js';
-import { withOwnerOf } from './owner-client.js';
+import { withOwner } from './owner-client.js';
 import type { Diagnosis } from '../core/capability.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
@@ -87,8 +87,8 @@ async function diagnoseCapabilities(loaded: LoadedConfig, call: DoctorCall): Pro
   const diagnoses = loaded.schema.capabilities.map(async (one): Promise<readonly Diagnosis[]> => {
     const context = settingsContext(one, { ...loaded, services, logger: silentLogger });
     try {
-      const withOwner: WithOwner = (table, use) => withOwnerOf(table, call, use);
-      return (await one.diagnose?.({ ...context, withOwner })) ?? [];
+      const here: WithOwner = (table, use) => withOwner(table, call, use);
+      return (await one.diagnose?.({ ...context, withOwner: here })) ?? [];
     } catch (error) {
       const { text, advice: hint } = failedBy(one.name, error);
       return [{ subject: one.name, state: 'fail', text, hint }];

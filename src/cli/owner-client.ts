@@ -1,6 +1,5 @@
 import { silentLogger } from '../core/logger.js';
 import type { OperationClient, OperationTable } from '../core/operation.js';
-import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { connect, loadConfigOf, type ConnectionFlags, type Where } from './connection.js';
 import { usageError } from '../terminal/exit.js';
 import { ask } from './explain.js';
@@ -10,19 +9,11 @@ export interface OwnerFlags extends ConnectionFlags {
   readonly owner?: string;
 }
 
-/** As `withOwnerOf`, with the operations of the server itself. */
-export function withOwner<T>(
-  call: Where<OwnerFlags>,
-  use: (owner: OperationClient<ServerOperations>) => Promise<T>,
-): Promise<T> {
-  return withOwnerOf(SERVER_OPERATIONS, call, use);
-}
-
 /**
  * Calls `use` with a client of these operations on the owner's data: on the server that `--url` or LANGO_URL names, else on the server that has
  * the data folder open, else in the data folder itself.
  */
-export async function withOwnerOf<Table extends OperationTable, T>(
+export async function withOwner<Table extends OperationTable, T>(
   table: Table,
   { flags, env }: Where<OwnerFlags>,
   use: (owner: OperationClient<Table>) => Promise<T>,

@@ -18,7 +18,7 @@ import { EXIT, usageError } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Result } from '../terminal/terminal.js';
 import type { OperationClient } from '../core/operation.js';
-import type { ServerOperations } from '../owners/operations.js';
+import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { connect, type Call } from './connection.js';
 import { writeWhole } from './data.js';
 import { ask } from './explain.js';
@@ -123,7 +123,7 @@ const WHOLE_ID = /^[0-9a-f-]{36}$/i;
 
 /** A whole id is also found in a data folder that no server has open. */
 async function gather(given: string, call: Call<TaskFlags>): Promise<TaskFile> {
-  if (WHOLE_ID.test(given)) return withOwner(call, (owner) => gatherWith(owner, given));
+  if (WHOLE_ID.test(given)) return withOwner(SERVER_OPERATIONS, call, (owner) => gatherWith(owner, given));
   const connection = await connect(call);
   const { task } = await locateTask(connection, given, call.flags.agent);
   return ask(connection, gatherWith(connection.owner, task.id));

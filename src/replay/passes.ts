@@ -12,6 +12,16 @@ export interface Pass {
   readonly end: RunEnd | undefined;
 }
 
+/** A recorded task as one of its runs is replayed. */
+export interface Recording {
+  /** The agent of the task. */
+  readonly agent: string;
+  readonly events: readonly TaskEvent[];
+  readonly pass: Pass;
+  /** Called when the record holds no more of what the run needs. */
+  readonly blocked: () => Promise<never>;
+}
+
 /** Splits the events of a task into its runs. */
 export function passesOf(events: readonly TaskEvent[]): readonly Pass[] {
   const starts = events.flatMap(({ body }, index) => (body.type === 'run-start' ? [index] : []));

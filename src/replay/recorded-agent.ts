@@ -14,39 +14,33 @@ import { textOf } from '../core/message.js';
 import { answerText } from '../core/model.js';
 import type { RunMemory } from '../core/run.js';
 import { isFromOutside, type TaskEvent } from '../core/task.js';
-import type { Pass } from './passes.js';
+import type { Pass, Recording } from './passes.js';
 import { RecordedFunctions } from './recorded-functions.js';
 import { recordedModel } from './recorded-model.js';
 import type { RecordedTask } from './task-file.js';
 
-interface AgentOptions {
-  readonly recorded: RecordedTask;
-  readonly events: readonly TaskEvent[];
-  readonly pass: Pass;
-  readonly peers: PeerDirectory;
-  /** Called when the record holds no more. */
-  readonly blocked: () => Promise<never>;
-}
-
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 /** The agent of a recorded run: the loop of this version, with the model, the tools and the agents of the record. */
-export function agentOfRecord({ recorded, events, pass, peers, blocked }: AgentOptions): Agent {
-  const { agent: name } = recorded;
+export function agentOfRecord(
+  recording: Recording,
+  { limits: recorded }: RecordedTask,
+  peers: PeerDirectory,
+): Agent {
+  const { agent: name, pass } = recording;
   const limits: AgentLimits = {
-    ...recorded.limits,
+    ...recorded,
     ...{ toolOutputBytes: 2 ** 31 - 1, historyTokens: UNLIMITED, entryBytes: UNLIMITED },
   };
-  const { approvalSeconds } = limits;
-  const functions = new RecordedFunctions({ events, pass, approvalSeconds, blocked });
+  const functions = new RecordedFunctions(recording, limits.approvalSeconds);
   const context = {
     ...{ multiAgent: name !== FLAT_AGENT_NAME, nodeId: 'replay', limits, showsReasons: () => true },
-    model: recordedModel(pass, name, blocked),
+    model: recordedModel(recording),
     memories: [memoryOf(pass)],
   };
   return makeAgent(context, {
     ...{ name, purpose: '', toolbox: undefined, prepare: async () => {}, extendedSkills: () => [] },
-    output: outputOf(name, events, pass),
+    output: outputOf(recording),
     open(_run, budget) {
       const delegations = new Delegations({ peers, limits, nodeId: context.nodeId, budget });
       const own = ownFunctions(name, () => functions.orRefused(delegations.transferFunction()));
@@ -75,7 +69,7 @@ function memoryOf({ before, events }: Pass): RunMemory {
 const OUTPUT_ID = 'output';
 
 /** Reads the answers of an agent that answers with data as they were read; undefined for an agent that answers with text. */
-function outputOf(agent: string, events: readonly TaskEvent[], pass: Pass): OutputReader | undefined {
+function outputOf({ agent, events, pass }: Recording): OutputReader | undefined {
   const data = (list: readonly TaskEvent[]) =>
     list.flatMap(({ author, body }) => {
       if (body.type !== 'artifact' || body.artifact.id !== OUTPUT_ID || author !== agent) return [];

@@ -3,7 +3,7 @@ import { keyOf, type AgentFunction, type Call, type CallOutcome } from '../agent
 import { toolFunction } from '../agents/tool-function.js';
 import type { EventBody, Question, TaskEvent } from '../core/task.js';
 import { defineTool, type Tool, type ToolOutput } from '../core/tool.js';
-import { rootOf, type Pass } from './passes.js';
+import { rootOf, type Recording } from './passes.js';
 
 type ToolCall = Extract<EventBody, { type: 'tool-call' }>;
 type ToolResult = Extract<EventBody, { type: 'tool-result' }>;
@@ -14,25 +14,19 @@ const ANY_ARGUMENTS = { type: 'object', properties: {}, additionalProperties: tr
 /** The number of answers in a row with refused calls only that end a run. */
 const REFUSED_TURNS = 4;
 
-interface FunctionOptions {
-  readonly events: readonly TaskEvent[];
-  readonly pass: Pass;
-  readonly approvalSeconds: number;
-  /** Called when the record holds no result. */
-  readonly blocked: () => Promise<never>;
-}
-
 /**
  * The functions of a recorded task, in place of its tools: each call gets the recorded result. Arguments, danger and effect
  * class of a call are as they were recorded; asking a person, keys, repeats and limits are the work of the loop as usual.
  */
 export class RecordedFunctions {
-  readonly #options: FunctionOptions;
+  readonly #options: Recording;
+  readonly #approvalSeconds: number;
   readonly #calls: ReadonlyMap<string, readonly ToolCall[]>;
   readonly #questions: ReadonlyMap<string, readonly Question[]>;
 
-  constructor(options: FunctionOptions) {
+  constructor(options: Recording, approvalSeconds: number) {
     this.#options = options;
+    this.#approvalSeconds = approvalSeconds;
     const bodies = options.events.map(({ body }) => body);
     const calls = bodies.filter((body) => body.type === 'tool-call');
     const asked = bodies.filter((body) => body.type === 'question');
@@ -60,8 +54,7 @@ export class RecordedFunctions {
     const given = intent?.arguments ?? questions.find(({ tool }) => tool === call.name)?.arguments;
     const made = { ...call, arguments: given ?? call.arguments };
     const tool = this.#toolFor({ ...made, key: keyOf(made) });
-    const { approvalSeconds } = this.#options;
-    const limits = { toolOutputBytes: NO_LIMIT, approvalSeconds };
+    const limits = { toolOutputBytes: NO_LIMIT, approvalSeconds: this.#approvalSeconds };
     const outcome = await toolFunction(tool, { approval: 'dangerous', limits }).call({
       ...made,
       key: keyOf(made),

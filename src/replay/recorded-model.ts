@@ -1,7 +1,7 @@
 import type { ModelErrorCode, ModelEvent, ModelProvider } from '../core/model.js';
 import { textOf } from '../core/message.js';
 import type { EventBody } from '../core/task.js';
-import type { Pass } from './passes.js';
+import type { Pass, Recording } from './passes.js';
 
 type TurnEnd = Extract<EventBody, { type: 'turn-end' }>;
 
@@ -11,7 +11,7 @@ const CUT_MARK = /\n\n\[The answer is incomplete: [^\]\n]+\]$/;
 const HELD_BACK = '…';
 
 /** Gives the outputs that the model gave in a recorded run, in order. `blocked` is called when the record holds no more. */
-export function recordedModel(pass: Pass, agent: string, blocked: () => Promise<never>): ModelProvider {
+export function recordedModel({ agent, pass, blocked }: Recording): ModelProvider {
   const ended = pass.before.filter(({ body }) => body.type === 'turn-end').length;
   let asked = 0;
   return {

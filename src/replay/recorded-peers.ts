@@ -1,21 +1,12 @@
 import type { Peer, PeerDirectory, PeerEvent } from '../core/agent.js';
 import { addUsage, NO_USAGE } from '../core/model.js';
 import type { EventBody, TaskEvent } from '../core/task.js';
-import { rootOf, type Pass } from './passes.js';
+import { rootOf, type Pass, type Recording } from './passes.js';
 
 type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
 
-interface PeerOptions {
-  /** The agent of the task. */
-  readonly agent: string;
-  readonly events: readonly TaskEvent[];
-  readonly pass: Pass;
-  /** Called when the record holds no more of a delegation. */
-  readonly blocked: () => Promise<never>;
-}
-
 /** The agents that a recorded task delegated to: each says again what it said. */
-export function recordedPeers(options: PeerOptions): PeerDirectory {
+export function recordedPeers(options: Recording): PeerDirectory {
   const { events, blocked } = options;
   const starts = events.map(({ body }) => body).filter((body) => body.type === 'delegation-start');
   /** Agents that work at the same time may share the activities of an agent below. Each is passed on once. */
@@ -38,7 +29,7 @@ export function recordedPeers(options: PeerOptions): PeerDirectory {
 /** The events of the peer, as far as this run relayed it. */
 function* eventsOf(
   step: string,
-  { agent, pass: { events } }: PeerOptions,
+  { agent, pass: { events } }: Recording,
   passed: Set<TaskEvent>,
 ): Generator<PeerEvent> {
   const isAt = ({ body }: TaskEvent, type: EventBody['type']) =>
@@ -82,7 +73,7 @@ function idBelow(step: string, id: string): string | undefined {
 }
 
 /** The end that the peer reported; undefined when this run did not come so far. */
-function endOf(step: string, options: PeerOptions): Extract<PeerEvent, { type: 'end' }> | undefined {
+function endOf(step: string, options: Recording): Extract<PeerEvent, { type: 'end' }> | undefined {
   const { agent, events, pass } = options;
   const bodies = pass.events.map(({ body }) => body);
   const end = bodies.find((body) => body.type === 'delegation-end' && body.step === step) as

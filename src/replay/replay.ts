@@ -87,9 +87,9 @@ async function eventsOfPass(
   store.deliver = (seq) => run.notify(seq);
   const unseen = unseenUsage(pass);
   if (unseen) run.charge(unseen);
-  const blocked = blockedIn(run, store, pass);
-  const peers = recordedPeers({ agent: recorded.agent, events, pass, blocked });
-  const agent = agentOfRecord({ recorded, events, pass, peers, blocked });
+  const recording = { agent: recorded.agent, events, pass, blocked: blockedIn(run, store, pass) };
+  const peers = recordedPeers(recording);
+  const agent = agentOfRecord(recording, recorded, peers);
   await workOn(run, replay, {
     ...{ store: { append: store.append, lastCrash: undefined }, peers },
     ...{ agents: new Map([[recorded.agent, agent]]), runSeconds: MAX_SECONDS },

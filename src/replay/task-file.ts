@@ -3,7 +3,7 @@ import { canonicalJson } from '../core/canonical-json.js';
 import type { AgentLimits } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import { assertJsonValue } from '../core/json.js';
-import type { EventBody, Grant, TaskState } from '../core/task.js';
+import type { TaskEvent, TaskRecord } from '../core/task.js';
 import { eventBody, grant } from './event-schema.js';
 import { TASK_STATES } from '../core/task.js';
 
@@ -13,27 +13,17 @@ const VERSION = 1;
 /** The most tasks of one file. */
 export const MAX_TASKS = 1_000;
 
-/** An entry of a task's journal, in a file. */
-interface RecordedEvent {
-  readonly seq: number;
-  readonly at: number;
-  readonly author?: string | undefined;
-  readonly body: EventBody;
-}
+type KeptMembers = 'id' | 'agent' | 'contextId' | 'grant' | 'state' | 'createdAt';
 
 /** A task in a file. */
-export interface RecordedTask {
-  readonly id: string;
-  readonly agent: string;
-  readonly contextId: string;
+export interface RecordedTask extends Pick<TaskRecord, KeptMembers> {
   readonly parentTaskId?: string | undefined;
-  readonly grant: Grant;
-  readonly state: TaskState;
-  readonly createdAt: number;
   /** The node that ran it. */
   readonly node: { readonly id: string; readonly version: string };
   readonly limits: Omit<AgentLimits, 'cost' | 'ownerCostPerDay'>;
-  readonly events: readonly RecordedEvent[];
+  readonly events: readonly (Pick<TaskEvent, 'seq' | 'at' | 'body'> & {
+    readonly author?: string | undefined;
+  })[];
 }
 
 /** A part of a task, as a node gives it: `next` is the event after which the next part begins. */
