@@ -5,7 +5,6 @@ import type { JsonObject } from '../core/json.js';
 import type { SystemBlock } from '../core/model.js';
 import type { Logger } from '../core/logger.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
-import type { SecretGuard } from '../core/secrets.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import { makeAgent, type AgentContext } from './agent.js';
 import type { AgentFunction } from './agent-function.js';
@@ -21,24 +20,22 @@ import { outputReader } from './output.js';
 import { ownSkillsBlock } from './own-skills.js';
 import { assertRoster, partitionTools, roleOf } from './partition.js';
 import { flatAgentInstruction, instructionBlocks, subAgentInstruction, type PromptTexts } from './prompts.js';
-import { Toolbox } from './toolbox.js';
-import type { ApprovalPolicy } from './tool-work.js';
+import { Toolbox, type ToolboxOptions } from './toolbox.js';
+import type { ToolRules } from './tool-work.js';
 import { TRANSFER_NAME } from './transfer.js';
 
-export interface AgentTreeOptions extends AgentContext {
+export interface AgentTreeOptions
+  extends
+    AgentContext,
+    Pick<ToolRules, 'approval' | 'secrets'>,
+    Pick<ToolboxOptions, 'shipped' | 'describedTools'> {
   readonly roster: Roster;
   readonly tools: readonly Tool[];
   /** Tools that are added and removed while the server runs (skills, MCP servers). */
   readonly sources?: readonly ToolSource[];
   /** The agents that the orchestrator may delegate to, local and remote alike. */
   readonly peers: PeerDirectory;
-  readonly approval: ApprovalPolicy;
-  /** See `ToolboxOptions`. */
-  readonly shipped?: ReadonlySet<Tool>;
-  readonly describedTools?: number;
   readonly prompts: PromptTexts;
-  /** Default: no secrets. */
-  readonly secrets?: SecretGuard;
   readonly logger: Logger;
   /** The names of the agents that this node runs. Default: all. */
   readonly publish?: readonly string[];
@@ -55,21 +52,16 @@ export interface AgentTree {
 /** Makes the agents of this node. Throws `invalid-config` when two names clash. */
 export function buildAgentTree(options: AgentTreeOptions): AgentTree {
   assertTools(options.tools);
-  return options.multiAgent ? buildTeam(options) : buildFlat(options);
-}
-
-function buildFlat(options: AgentTreeOptions): AgentTree {
   assertPublished(options);
-  const runsHere = options.publish?.includes(FLAT_AGENT_NAME) ?? true;
-  return { root: runsHere ? flatAgent(options) : undefined, subAgents: [], unmatched: [] };
+  if (options.multiAgent) return buildTeam(options);
+  const root = runsHere(FLAT_AGENT_NAME, options) ? flatAgent(options) : undefined;
+  return { root, subAgents: [], unmatched: [] };
 }
 
 /** Makes an agent of each spec that owns tools or needs none. Each tool is adapted once, for the agent that owns it. */
 function buildTeam(options: AgentTreeOptions): AgentTree {
-  const { roster, tools, publish, logger } = options;
+  const { roster, tools, logger } = options;
   assertRoster(roster);
-  assertPublished(options);
-  const runsHere = (name: string) => publish?.includes(name) ?? true;
   const owned = partitionTools(tools, roster);
   const unmatched = owned.unmatched.map(({ name }) => name);
   if (unmatched.length > 0) {
@@ -79,11 +71,11 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
     logger.warn(`${text}; add ${its} to an agent of agent.ownAgents or agent.roster`);
   }
   const subAgents = roster
-    .filter((spec) => runsHere(spec.name))
+    .filter((spec) => runsHere(spec.name, options))
     .map((spec) => ({ spec, toolbox: toolboxOf(spec, owned[spec.name]!, options) }))
     .filter(({ spec, toolbox }) => spec.alwaysInclude || isModelOnly(spec) || toolbox.abilities().length > 0)
     .map(({ spec, toolbox }) => subAgent(withOthers(spec, options), toolbox, options));
-  const root = runsHere(ORCHESTRATOR_NAME) ? orchestrator(options) : undefined;
+  const root = runsHere(ORCHESTRATOR_NAME, options) ? orchestrator(options) : undefined;
   return { root, subAgents, unmatched };
 }
 
@@ -190,7 +182,7 @@ const ROUNDS_USED = note('The rounds of delegation are used up: answer from what
 /** Makes the orchestrator. It has no toolbox, so it can have no tools (requirement M2). */
 function orchestrator(options: AgentTreeOptions): Agent {
   const { peers, sources = [], roster, limits } = options;
-  const hosted = roster.filter(({ name }) => options.publish?.includes(name) ?? true);
+  const hosted = roster.filter(({ name }) => runsHere(name, options));
   const rules = { roster, delegationRounds: limits.delegationRounds };
   const instructionFor = oncePerList((list: readonly Peer[]) => buildOrchestratorInstruction(list, rules));
   return makeAgent(options, {
@@ -254,5 +246,9 @@ export function unknownPublished(options: Published): readonly string[] {
 
 /** Whether the server runs the agent, or one agent that does the work of all. */
 export function runsAgent(name: string, naming: Pick<Published, 'multiAgent' | 'publish'>): boolean {
-  return !naming.multiAgent || (naming.publish?.includes(name) ?? true);
+  return !naming.multiAgent || runsHere(name, naming);
+}
+
+function runsHere(name: string, { publish }: Pick<Published, 'publish'>): boolean {
+  return publish?.includes(name) ?? true;
 }

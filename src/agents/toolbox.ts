@@ -6,7 +6,7 @@ import type { SearchableFunctions } from './function-search.js';
 import type { ToolRules } from './tool-work.js';
 import { toolFunction } from './tool-function.js';
 
-interface ToolboxOptions {
+export interface ToolboxOptions {
   /** The tools that do not change while the server runs. */
   readonly tools: readonly Tool[];
   /** The sources of tools that come and go. The toolbox ignores sources whose kind of tool the agent does not own. */

@@ -1,15 +1,9 @@
-import { addUsage, NO_USAGE, type Usage, type UsageRow } from '../core/model.js';
+import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
 import type { Journal } from '../core/journal.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 import type { Page } from '../core/page.js';
-import type { SpendingStore } from '../stores/spending.js';
+import type { BillRow, SpendingStore } from '../stores/spending.js';
 import type { RetentionStore } from '../stores/tasks.js';
-
-/** A row of an owner's bill: the usage of the tasks whose state was last set on that day. */
-interface BillRow extends UsageRow {
-  /** In UTC: "2026-11-23". */
-  readonly day: string;
-}
 
 /** Reads what the tasks of an owner cost, some tasks at a time. Rows of one day are on several pages. */
 export type OwnedBill = (scope: Scope, after: string) => Promise<Page<BillRow>>;

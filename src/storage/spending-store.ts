@@ -1,6 +1,6 @@
 import type { Scope } from '../core/task.js';
 import type { UsageRow } from '../core/model.js';
-import type { BackgroundRow, SpendingStore } from '../stores/spending.js';
+import type { BillRow, SpendingStore } from '../stores/spending.js';
 import { all, column, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -71,7 +71,7 @@ export class SqlSpendingStore implements SpendingStore {
     });
   }
 
-  async readBackground({ tenant, owner }: Scope): Promise<readonly BackgroundRow[]> {
+  async readBackground({ tenant, owner }: Scope): Promise<readonly Omit<BillRow, 'node'>[]> {
     const rows = await this.#database.read(() => all<StoredRow>(SQL.ofOwner, tenant, owner));
     return rows.map(({ tenant: _, owner: __, day, cost, ...row }) => ({
       ...row,

@@ -8,6 +8,16 @@ import { all, type SqlDatabase } from '../core/sql.js';
 import type { EncodedBatch } from './task-changes.js';
 import type { TaskSql } from './task-sql.js';
 
+/** The limits of stored messages and events. */
+export interface TaskLimits {
+  /** The largest event of a task, in bytes. Default: 256 KiB. */
+  readonly eventBytes?: number | undefined;
+  /** How long the id of a message without a context is known, in milliseconds. Default: a day. */
+  readonly messageIdMs?: number | undefined;
+}
+
+export const DAY_MS = 24 * 60 * 60 * 1_000;
+
 /** Checks the keys of a message and encodes its event. `maxBytes` is the largest event body. */
 export function encodeMessage(
   { scope, agent, message, request }: NewTask | NewInput,

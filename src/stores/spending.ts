@@ -7,11 +7,11 @@ export interface SpendingStore extends DailySpending {
   /** Counts a model call that no task made: on the bill and, by its cost, as spent. Its node is this one. */
   addBackground(scope: Scope, row: UsageRow): Promise<void>;
   /** Reads the bill of the model calls that no task made. */
-  readBackground(scope: Scope): Promise<readonly BackgroundRow[]>;
+  readBackground(scope: Scope): Promise<readonly Omit<BillRow, 'node'>[]>;
 }
 
-/** The use of a model by an agent's work in the background, in one day. */
-export interface BackgroundRow extends Omit<UsageRow, 'node'> {
-  /** In UTC: "2026-11-23". */
+/** A row of an owner's bill. */
+export interface BillRow extends UsageRow {
+  /** The day of the work, in UTC: "2026-11-23". Of a task, that on which its state was last set. */
   readonly day: string;
 }

@@ -1,5 +1,5 @@
 import { Contract } from '../core/service.js';
-import type { Submission, TaskPage, TaskQuery } from '../core/journal.js';
+import type { Journal, Submission } from '../core/journal.js';
 import type { JsonObject } from '../core/json.js';
 import type { Message } from '../core/message.js';
 import type { Page } from '../core/page.js';
@@ -10,7 +10,7 @@ import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
  * The durable state of the journal. Every write is atomic, resolves after commit, and rejects with `storage` when the
  * database fails (the original error is the cause). Writes of one turn of the event loop may share a transaction.
  */
-export interface TaskStore {
+export interface TaskStore extends Pick<Journal, 'get' | 'list' | 'read'> {
   /** Returns what `accept` gives for an earlier message; undefined for a new one. Rejects with `too-many` (push configs). */
   findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined>;
   /**
@@ -67,9 +67,6 @@ export interface TaskStore {
   /** Records why this process crashes, for the next one. Returns after the write. Never throws. */
   noteCrash(reason: string): void;
 
-  get(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
-  list(scope: Scope, query: TaskQuery): Promise<TaskPage>;
-  read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
   /**
    * Reads the newest `limit` conversation events of earlier tasks of the session, the oldest first. Without `unfinished`,
    * only those of tasks that had ended when `task` was accepted, so that every run of `task` reads the same. With `after`,

@@ -42,12 +42,6 @@ function pictureOf(character: string): string {
 
 /** Escapes the characters of `what` in JSON text. Line feeds stay: they are JSON's own white space. */
 function escaped(json: string, what: RegExp): string {
-  const unitsOf = (character: string) => character.split('').map((unit) => unit.charCodeAt(0).toString(16));
-  return json.replace(what, (character) =>
-    character === '\n'
-      ? character
-      : unitsOf(character)
-          .map((hex) => `\\u${hex.padStart(4, '0')}`)
-          .join(''),
-  );
+  const escape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return json.replace(what, (found) => (found === '\n' ? found : found.split('').map(escape).join('')));
 }

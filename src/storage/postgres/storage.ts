@@ -10,6 +10,7 @@ import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTaskUseStore } from '../task-use-store.js';
 import { SqlTraceStore } from '../trace-store.js';
 import { AppendListeners } from '../append-listeners.js';
+import type { TaskLimits } from '../task-events.js';
 import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
 import { createDriver, type ConnectionOptions, type Driver } from './connection.js';
 import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';
@@ -18,11 +19,7 @@ import { Liveness } from './liveness.js';
 import { MIGRATIONS, serverProblem } from './migrations.js';
 import { PostgresTaskStore } from './task-store.js';
 
-interface StorageOptions extends ConnectionOptions {
-  /** The largest event of a task, in bytes. Default: 256 KiB. */
-  readonly eventBytes?: number | undefined;
-  /** How long the id of a message without a context is known, in milliseconds. Default: a day. */
-  readonly messageIdMs?: number | undefined;
+interface StorageOptions extends ConnectionOptions, TaskLimits {
   /** The tables of capabilities, which are made or brought up to date. */
   readonly tables: readonly CapabilityTables[];
   readonly logger: Logger;

@@ -35,7 +35,8 @@ import {
   retakeTask,
   setDamagedAside,
 } from '../task-changes.js';
-import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
+import { assertUnbroken, DAY_MS, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
+import type { TaskLimits } from '../task-events.js';
 import { listTasks } from '../task-list.js';
 import { taskSql, type TaskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
@@ -44,16 +45,13 @@ import type { Liveness } from './liveness.js';
 import { AppendQueue, type Appended } from './append-queue.js';
 import { ACCEPT, APPEND, appendValues, columnsOf, inboxOf, RENEW } from './task-statements.js';
 
-interface Parts {
+interface Parts extends TaskLimits {
   readonly pushes: PushWrites;
   readonly recent: RecentEvents;
   readonly listeners: AppendListeners;
   readonly liveness: Liveness;
-  readonly eventBytes: number | undefined;
-  readonly messageIdMs: number | undefined;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
 /** How often followers poll besides notifications, which are lost only with their connection. */
 const POLL_MS = 2_000;
 /** How often followers poll behind a pooler, where there are no notifications. */

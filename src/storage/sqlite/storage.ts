@@ -5,17 +5,13 @@ import { purgePushes, releaseAllPushes, SqlPushStore } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
 import { SqlRetentionStore } from '../retention.js';
 import { SqliteTaskStore } from './task-store.js';
+import type { TaskLimits } from '../task-events.js';
 import { TaskCounts } from '../task-list.js';
 import { SqlSpendingStore } from '../spending-store.js';
 import { SqlTaskUseStore } from '../task-use-store.js';
 import { SqlTraceStore } from '../trace-store.js';
 
-interface StorageOptions extends DatabaseOptions {
-  /** The largest event of a task, in bytes. Default: 256 KiB. */
-  readonly eventBytes?: number;
-  /** How long the id of a message without a context is known, in milliseconds. Default: a day. */
-  readonly messageIdMs?: number;
-}
+interface StorageOptions extends DatabaseOptions, TaskLimits {}
 
 /**
  * Opens the database for this process alone, until `close` or the end of the process. Throws `LangoError` `storage` with

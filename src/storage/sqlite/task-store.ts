@@ -16,7 +16,8 @@ import { withContents } from '../references.js';
 import type { EventRow } from '../event-rows.js';
 import { damagedTask, toTaskEvent, toTaskRecord, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { assertUnbroken, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
+import { assertUnbroken, DAY_MS, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
+import type { TaskLimits } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
@@ -38,17 +39,11 @@ import { acceptTask, appendEvents, inboxOf, renewLeases } from './task-writes.js
 import { LAST_KEY, NOTE_CRASH, RELEASE_ALL, TAKE_CRASH } from './task-writes.js';
 
 /** Parts that are shared with other stores of the same database. */
-interface SharedParts {
+interface SharedParts extends TaskLimits {
   readonly pushes: PushWrites;
   readonly recent: RecentEvents;
   readonly counts: TaskCounts;
-  /** The largest event body, in bytes. Undefined: the default. */
-  readonly eventBytes: number | undefined;
-  /** How long the id of a message without a context is known, in milliseconds. Undefined: a day. */
-  readonly messageIdMs: number | undefined;
 }
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** The tasks of a database, for the journal. The constructor frees the leases of an earlier process. */
 export class SqliteTaskStore implements TaskStore {
