@@ -11,7 +11,7 @@ import { operationsOf, ownerMount } from './app/owners.js';
 import { createDirectory, localSources, openRemoteSources } from './app/peers.js';
 import { createPush, type Push, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
 import { openStores } from './app/stores.js';
-import { logFindings, type OpenCapabilities } from './capabilities/open-capabilities.js';
+import { logFindings } from './capabilities/open-capabilities.js';
 import { agentLimits, assertMountable, hasSeveralOwners } from './config/config.js';
 import { folderFindings, prepareFolders } from './config/folders.js';
 import type { LoadedConfig } from './config/load.js';
@@ -328,18 +328,11 @@ function metricSourcesOf(
   };
 }
 
-interface Abilities extends Parts<'parsers' | 'families' | 'guard' | 'logger'> {
-  readonly capabilities: OpenCapabilities;
-}
-
 /**
  * Opens the capabilities with their tools, and the access to secrets that one of them may offer. The `logger` of the
  * result writes no value of a secret.
  */
-async function openAbilities(
-  options: AppOptions & Parts<'storage' | 'keys'>,
-  onStop: OnStop,
-): Promise<Abilities> {
+async function openAbilities(options: AppOptions & Parts<'storage' | 'keys'>, onStop: OnStop) {
   const parsers = new Parsers(options.config.parsing);
   onStop(() => parsers.close());
   const inAddresses = scrubberOf(options.secrets.inAddresses);

@@ -97,7 +97,7 @@ export function ownerMount(parts: MountParts): Mount {
     ...operatorHandlers({
       isOperator: ({ scope, scopes, node }) => isOperator(config.auth, { owner: scope.owner, scopes, node }),
       hint: howToOperate(config.auth),
-      listOwners: (after, limit) => storage.retention.listOwners(after, limit),
+      retention: storage.retention,
       agents: registry,
     }),
   });

@@ -105,12 +105,10 @@ export async function upgradeDatabase(sources: StorageSources): Promise<void> {
   await (await openStorage(sources)).close();
 }
 
-/** Describes the PostgreSQL database of the configuration; undefined for the embedded one. */
+/** Describes the PostgreSQL database of the configuration. Rejects with `invalid-config` or `storage`. */
 export async function inspectServer({ config, secrets }: Parts<'config' | 'secrets'>) {
-  const { databaseUrl: url } = secrets;
-  if (url === undefined) return undefined;
   const { inspectPostgres } = await import('../storage/postgres/inspect.js');
-  return inspectPostgres({ ...config.storage, url });
+  return inspectPostgres({ ...config.storage, url: requireDatabaseUrl(secrets) });
 }
 
 /** Opens the data folder of a node that does not run; undefined when a server has it open, or it is in memory. */

@@ -1,6 +1,6 @@
 import type { Capability } from '../core/capability.js';
 import type { SendRequest } from '../a2a/client/client.js';
-import { LangoError, isLangoError } from '../core/errors.js';
+import { LangoError, adviceText, isLangoError } from '../core/errors.js';
 import { textPart } from '../core/message.js';
 import { isInterrupted } from '../core/task.js';
 import { attach, describeFile, filesDropped, partsFor, saveFilesOf, toPath } from './attached-files.js';
@@ -80,7 +80,7 @@ class Chat {
       } catch (error) {
         // A person can try again; a script must fail.
         if (!this.#terminal.canAsk || !isLangoError(error)) throw error;
-        this.#terminal.note(safeText([error.message, error.hint].join(' ').trim()));
+        this.#terminal.note(safeText(adviceText(error)));
       }
     }
   }

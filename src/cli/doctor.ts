@@ -101,9 +101,7 @@ async function diagnoseCapabilities(loaded: LoadedConfig, call: DoctorCall): Pro
 async function checkServer(loaded: LoadedConfig): Promise<CheckResult> {
   const check = 'database';
   try {
-    const state = await inspectServer(loaded);
-    if (state === undefined) return ok(check, 'the embedded database');
-    const { text, problem } = state;
+    const { text, problem } = await inspectServer(loaded);
     return problem ? fail(check, `${text}. ${problem}`, 'Correct storage.url.') : ok(check, text);
   } catch (error) {
     return failedBy(check, error);

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { errorText, isLangoError } from '../core/errors.js';
+import { adviceText, errorText, isLangoError } from '../core/errors.js';
 import { isJsonObject, parseObject, type Json, type JsonObject } from '../core/json.js';
 import { connect, type Call, type ConnectionFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
@@ -65,9 +65,8 @@ class Bridge {
       }
       if (!hasResponse && id !== undefined) this.#print(errorOf(id, SERVER_ERROR, BROKEN));
     } catch (error) {
-      const hint = isLangoError(error) && error.hint !== undefined ? ` ${error.hint}` : '';
       if (id !== undefined && !hasResponse && !leaving.signal.aborted)
-        this.#print(errorOf(id, SERVER_ERROR, `${errorText(error)}${hint}`));
+        this.#print(errorOf(id, SERVER_ERROR, isLangoError(error) ? adviceText(error) : errorText(error)));
     } finally {
       this.#open.delete(key);
     }

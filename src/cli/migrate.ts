@@ -24,7 +24,7 @@ export async function migrate({ flags, env, terminal }: Call<MigrateFlags>): Pro
   if (flags.schema === true) {
     const sources = { ...loaded, logger: silentLogger };
     await upgradeDatabase(sources);
-    const { text = '' } = (await inspectServer(sources)) ?? {};
+    const { text } = await inspectServer(sources);
     return { json: { database: text }, lines: [text] };
   }
   const file = resolve(from ?? loaded.config.storage.sqlite.file);

@@ -1,10 +1,10 @@
 import type { Paint } from '../terminal/paint.js';
 import { widthOf } from './text-width.js';
 
-interface TableOptions {
+export interface LayoutOptions {
   /** The width of the terminal. */
   readonly columns: number;
-  readonly paint: Pick<Paint, 'isColored' | 'bold' | 'cyan' | 'dim'>;
+  readonly paint: Pick<Paint, 'isColored' | 'bold' | 'cyan' | 'dim' | 'italic'>;
 }
 
 type Align = 'left' | 'right' | 'center';
@@ -17,7 +17,7 @@ const GAP = 3;
  * wider than the terminal. Without colors the result is Markdown too. Lines that are no table, or that have no room, stay
  * as they are.
  */
-export function layOutTable(lines: readonly string[], options: TableOptions): readonly string[] {
+export function layOutTable(lines: readonly string[], options: LayoutOptions): readonly string[] {
   const [head = [], rule = [], ...body] = lines.map(cellsOf);
   if (rule.length === 0 || !rule.every((cell) => RULE.test(cell))) return lines;
   const { paint } = options;
@@ -45,7 +45,7 @@ function cellsOf(line: string): readonly string[] {
 }
 
 /** Paints bold text and code word by word, so that a cell can break between words. */
-function styled(cell: string, paint: TableOptions['paint']): string {
+function styled(cell: string, paint: LayoutOptions['paint']): string {
   if (!paint.isColored) return cell;
   const words = (text: string, style: (word: string) => string) => text.split(' ').map(style).join(' ');
   return cell
@@ -66,7 +66,7 @@ function ruleOf(width: number, line: string, align: Align): string {
 /** The widths of the columns; undefined when a word of each would not fit. */
 function widthsOf(
   rows: readonly (readonly string[])[],
-  { columns }: TableOptions,
+  { columns }: LayoutOptions,
 ): readonly number[] | undefined {
   const count = rows[0]?.length ?? 0;
   const widest = (index: number, measure: (cell: string) => number) =>

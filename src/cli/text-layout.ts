@@ -1,12 +1,5 @@
-import type { Paint } from '../terminal/paint.js';
-import { layOutTable } from './table-layout.js';
+import { layOutTable, type LayoutOptions } from './table-layout.js';
 import { widthOf } from './text-width.js';
-
-interface LayoutOptions {
-  /** The width of the terminal. Lines break between words before it. */
-  readonly columns: number;
-  readonly paint: Pick<Paint, 'isColored' | 'bold' | 'cyan' | 'dim' | 'italic'>;
-}
 
 type Style = 'bold' | 'italic' | 'cyan';
 

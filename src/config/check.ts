@@ -8,7 +8,7 @@ import { modelFindings, modelOf, modelSecretsOf, otherModelsOf } from './models.
 import { isGroup } from './layers.js';
 import { findingsOf } from './problems.js';
 import { RISKS, isReadableByAll, isWeakToken, type Risk } from './risks.js';
-import type { Settings, SettingsSchema } from './schema.js';
+import { schemasAt, type Settings, type SettingsSchema } from './schema.js';
 
 export type Checked =
   | { readonly settings: Settings; readonly findings?: undefined }
@@ -42,7 +42,7 @@ export function checkSettings(given: Given): Checked {
     const findings = rulesFor(given).flatMap((rule) => rule.check(settings, base));
     return findings.length === 0 ? { settings } : { findings };
   }
-  const findings = findingsOf(result.error.issues, (path) => schema.at(path));
+  const findings = findingsOf(result.error.issues, (path) => schemasAt(path, schema.json));
   if (purpose === 'show') {
     const rest = schema.zod.safeParse(withoutInvalid(values, findings), PARSE_OPTIONS);
     if (rest.success) return { settings: withPaths(schema, rest.data, base) };

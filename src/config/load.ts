@@ -14,7 +14,7 @@ import { type Problem, PROBLEMS_MAX, problemsError, toProblem } from './problems
 import { isReadableByAll } from './risks.js';
 import { assertForeign, type Capability } from '../core/capability.js';
 import { CAPABILITIES } from '../capabilities/index.js';
-import { SettingsSchema, type Settings, type SettingsInput } from './schema.js';
+import { SettingsSchema, schemasAt, type Settings, type SettingsInput } from './schema.js';
 import { type Secrets, secretsOf } from './secrets.js';
 import { retype, substitute } from './substitute.js';
 import type { Source, TextReading } from './text-source.js';
@@ -175,7 +175,7 @@ async function readText(
     if (!result.changed) return { value: result.text };
     if (result.text === '') return { value: undefined };
     if (result.isExposed) exposedSecret ??= path;
-    const types = new Set(schema.at(path).flatMap(({ type }) => type ?? []));
+    const types = new Set(schemasAt(path, schema.json).flatMap(({ type }) => type ?? []));
     return { value: retype(result.text, types) };
   };
   // Most servers have no configuration file, so the parser is loaded only when needed.

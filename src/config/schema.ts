@@ -78,13 +78,8 @@ export class SettingsSchema {
     return this.#json;
   }
 
-  /** The schemas that a value at `path` may match. Empty if there is no such key. */
-  at(path: Path): readonly KeySchema[] {
-    return schemasAt(path, this.json);
-  }
-
   isSecret(path: Path): boolean {
-    return this.at(path).some(({ writeOnly }) => writeOnly === true);
+    return schemasAt(path, this.json).some(({ writeOnly }) => writeOnly === true);
   }
 
   /** Whether stored data cannot be read without the secret of this key. */

@@ -2,9 +2,9 @@ import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { OperationHandlers, OperationTable, OwnerContext } from '../core/operation.js';
 import type { AgentState } from '../core/node-status.js';
-import { scopeKey, type Scope } from '../core/task.js';
+import { scopeKey } from '../core/task.js';
 import type { OwnedBill } from './bill.js';
-import type { TaskStore } from '../stores/tasks.js';
+import type { RetentionStore, TaskStore } from '../stores/tasks.js';
 import type { AllOwnedData } from './data.js';
 import type { ServerOperations } from './operations.js';
 
@@ -49,8 +49,7 @@ interface OperatorParts {
   readonly isOperator: (caller: OwnerContext) => boolean;
   /** Advice for callers who are no operators. */
   readonly hint: string;
-  /** Reads the owners after a cursor, at most `limit`. */
-  readonly listOwners: (after: Scope, limit: number) => Promise<readonly Scope[]>;
+  readonly retention: Pick<RetentionStore, 'listOwners'>;
   /** The remote agents that operators add and remove. */
   readonly agents: {
     add(agent: AddedAgent): Promise<AgentState>;
@@ -69,7 +68,7 @@ export function operatorHandlers(parts: OperatorParts): ForOperators {
   return {
     async listOwners(after, caller) {
       assertOperator(caller);
-      const owners = await parts.listOwners(after, OWNERS_PER_PAGE);
+      const owners = await parts.retention.listOwners(after, OWNERS_PER_PAGE);
       const isLast = owners.length < OWNERS_PER_PAGE;
       return { owners: owners.filter((one) => scopeKey(one) !== scopeKey(caller.scope)), isLast };
     },

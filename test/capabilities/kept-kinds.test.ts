@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { CAPABILITIES } from '../../src/capabilities/index.js';
 import { keepingNodeFor } from '../../src/capabilities/open-capabilities.js';
-import { SettingsSchema } from '../../src/config/schema.js';
+import { schemasAt, SettingsSchema } from '../../src/config/schema.js';
 import { defineCapability, defineTool } from '../../src/index.js';
 import { freePort } from '../support/free-port.js';
 import { sendText, startServer, type TestServer } from '../support/server.js';
@@ -111,9 +111,10 @@ describe('a kind of data that a capability keeps', () => {
 
   it('has no key and no right on a server without the capability', () => {
     const place = ['auth', 'nodes', 0, 'may', 0];
-    const rightsOf = (schema: SettingsSchema) => schema.at(place).flatMap((one) => one.enum ?? []);
+    const rightsOf = (schema: SettingsSchema) =>
+      schemasAt(place, schema.json).flatMap((one) => one.enum ?? []);
     const bare = new SettingsSchema([]);
-    expect(bare.at(['a2a', 'keptAt', 'secrets'])).toEqual([]);
+    expect(schemasAt(['a2a', 'keptAt', 'secrets'], bare.json)).toEqual([]);
     expect(rightsOf(bare)).toEqual(['act', 'operate']);
     expect(rightsOf(new SettingsSchema(CAPABILITIES))).toEqual(['act', 'operate', 'secrets', 'skills']);
   });

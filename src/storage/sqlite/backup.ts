@@ -1,8 +1,8 @@
-import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { LangoError } from '../../core/errors.js';
-import { CommitMark } from './commit-mark.js';
+import { CommitMark, flush } from './commit-mark.js';
 import { lockFile } from './connection.js';
 import { countCommits, forgetMark } from './damage.js';
 import { realFile } from './database-files.js';
@@ -27,7 +27,7 @@ export async function backUp(file: string, to: string): Promise<Verdict> {
       source.close();
     }
     const verdict = wholeCopy(part);
-    flush(part);
+    flush(part, 'r+');
     renameSync(part, to);
     return verdict;
   } catch (error) {
@@ -73,7 +73,7 @@ export function restore(from: string, file: string): Verdict & { readonly kept: 
       const real = realFile(file);
       const part = `${real}.part`;
       copyFileSync(from, part);
-      flush(part);
+      flush(part, 'r+');
       const kept = existsSync(real) ? `${real}.before-${Date.now()}` : undefined;
       for (const ending of ['-shm', '-wal', '']) {
         if (kept !== undefined && existsSync(real + ending)) renameSync(real + ending, kept + ending);
@@ -108,10 +108,4 @@ function commitsOf(file: string): number {
   } finally {
     database.close();
   }
-}
-
-function flush(file: string): void {
-  const descriptor = openSync(file, 'r+');
-  fsyncSync(descriptor);
-  closeSync(descriptor);
 }

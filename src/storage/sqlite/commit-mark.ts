@@ -48,7 +48,8 @@ export class CommitMark {
     writeSync(this.#descriptor, `${digits(commits)} commits, boot ${bootId()}, synchronous ${synchronous}\n`);
     fsyncSync(this.#descriptor);
     renameSync(part, markFile(file));
-    flushFolder(dirname(file));
+    // Windows has no such call.
+    if (process.platform !== 'win32') flush(dirname(file), 'r');
   }
 
   set(commits: number): void {
@@ -60,10 +61,9 @@ export class CommitMark {
   }
 }
 
-/** Flushes a folder, so that new names in it survive a loss of power. Windows has no such call. */
-function flushFolder(folder: string): void {
-  if (process.platform === 'win32') return;
-  const descriptor = openSync(folder, 'r');
+/** Flushes a file, or the names in a folder, so that they survive a loss of power. */
+export function flush(path: string, flags: 'r' | 'r+'): void {
+  const descriptor = openSync(path, flags);
   fsyncSync(descriptor);
   closeSync(descriptor);
 }

@@ -9,22 +9,17 @@ import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tab
 import { inboxKey } from '../task-changes.js';
 import { CommitMark } from './commit-mark.js';
 import { DatabaseFiles, realFile } from './database-files.js';
-import { assertNotGone, assertWhole, countCommits, noteMark } from './damage.js';
+import { assertNotGone, assertWhole, countCommits, noteMark, type Opening } from './damage.js';
 import { primaryCode, storageError } from './failure.js';
 import type { CommitHooks } from './group-commit.js';
 import { CAPABILITIES_SINCE, FIRST_VERSION, MIGRATIONS } from './migrations.js';
 import { APPLICATION_ID, SCHEMA } from './schema.js';
 
-export interface ConnectionOptions {
-  /** A path in an existing folder, or ":memory:". */
-  readonly file: string;
+export interface ConnectionOptions extends Opening {
   /** `normal`: commits survive a killed process; `full`: a loss of power too, at one disk flush per group of commits. */
   readonly synchronous: 'normal' | 'full';
-  /** Whether to open a database that lacks acknowledged commits. Default: it is refused. */
-  readonly acceptDamage?: boolean | undefined;
   /** The tables of capabilities, which are made or brought up to date. Default: none; those that are there stay. */
   readonly tables?: readonly CapabilityTables[];
-  readonly logger: Logger;
 }
 
 interface Connection {

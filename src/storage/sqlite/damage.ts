@@ -5,8 +5,10 @@ import type { Logger } from '../../core/logger.js';
 import { isOfEarlierBoot, readMark } from './commit-mark.js';
 import { realFile } from './database-files.js';
 
-interface Opening {
+export interface Opening {
+  /** A path in an existing folder, or ":memory:". */
   readonly file: string;
+  /** Whether to open a database that lacks acknowledged commits. Default: it is refused. */
   readonly acceptDamage?: boolean | undefined;
   readonly logger: Logger;
 }
