@@ -88,8 +88,6 @@ export async function reply(call: Call, content: string, isError: boolean): Prom
   return { type: 'result', result };
 }
 
-type ResultOutcome = Extract<CallOutcome, { type: 'result' }>;
-
 /** Gives a call an error as its result that tells the model the reason. */
 export async function refuse(call: Call, reason: string): Promise<CallOutcome> {
   return { ...(await reply(call, reason, true)), refused: true };
