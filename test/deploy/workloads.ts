@@ -6,7 +6,7 @@ const CONFIGURATION = '/etc/lango <- ConfigMap lango, read only';
 const SCRATCH = ['/tmp <- emptyDir', CONFIGURATION];
 const SANDBOX = { seccomp: 'Unconfined', extra: ['/dev/shm <- emptyDir'] };
 
-/** What all nodes have in common: `kept` is the volume of the data folder. */
+/** The parts that all nodes have in common: `kept` is the volume of the data folder. */
 function node(
   image: string,
   kept: string,
@@ -32,7 +32,7 @@ const migration = {
 };
 const withSandbox = (...extra: readonly string[]) => ({ ...SANDBOX, extra: [...SANDBOX.extra, ...extra] });
 
-/** What each container of an overlay gets, once all components and patches have run. */
+/** The settings of each container of an overlay, once all components and patches have run. */
 export const CONTAINERS = {
   single: {
     'lango/lango': node('lango-full', 'claim lango', withSandbox(secrets('token', 'vault-passphrase'))),

@@ -114,7 +114,7 @@ describe.each(VENDORS)('the history of a task with a model of $provider that str
         if (event.type === 'text-delta') return `${event.replace ? '\n' : ''}${event.text}`;
         return event.type === 'activity' && event.activity.type === 'tool-call' ? '\ncall' : '';
       });
-      // What follows a reply begins with the text before it.
+      // The text after a reply begins with the text before it.
       expect(told.join('').trim().split('\n')).toEqual([LOOK, 'call', ASK, ASK, 'call', TWO]);
     });
   });

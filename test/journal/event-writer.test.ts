@@ -102,7 +102,7 @@ it('a run after a question continues the artifact of the run before it', async (
   ]);
 });
 
-/** What is longer than its reference is not copied. */
+/** A text that is longer than its reference is not copied. */
 const LONG = ' and so on'.repeat(12);
 
 /** The texts of entries of other tasks. */

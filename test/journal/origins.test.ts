@@ -24,7 +24,7 @@ const isOneOf = (count: number): boolean => random(count) === 0;
 
 type Said = Extract<EventBody, { type: 'text-delta' }> & { readonly waits: boolean };
 
-/** What a relay says of entries of another task: some left out, some two in one, some in parts, some without an origin. */
+/** The events of a relay about entries of another task: some left out, some two in one, parts, some without an origin. */
 function sayingsOf(textAt: (from: Origin) => string): readonly Said[] {
   const said: Said[] = [];
   const kind = KINDS[random(KINDS.length)]!;

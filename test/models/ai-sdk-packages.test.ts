@@ -41,7 +41,7 @@ afterAll(() => rm(home, { recursive: true, force: true }));
 const modelOf = (name: string, more: object = {}) =>
   ({ provider: 'ai-sdk', package: name, name: 'm', maxRetries: 0, ...more }) as const;
 
-/** What a person reads when the first message meets this model. */
+/** The text that a person reads when the first message meets this model. */
 async function answerOf(model: ReturnType<typeof modelOf>): Promise<string> {
   let text = '';
   const settings = { server: { port: 0 }, agent: { multiAgent: false }, model };

@@ -5,7 +5,7 @@ import { TOOL_RULES } from './ablations-of-tools.js';
 
 /** A rule of the sources, and the cases that fail without it. */
 export interface Ablation {
-  /** What the rule says, as one sentence. */
+  /** The rule, as one sentence. */
   readonly rule: string;
   /** The file of the rule, such as `src/models/conversation.ts`. */
   readonly file: string;

@@ -10,9 +10,9 @@ export interface ToolCase extends Pick<Quirk, 'class' | 'vendor' | 'source' | 'q
   readonly id: string;
   /** Members of the definition besides its name. Default: a tool without arguments. */
   readonly definition?: JsonObject;
-  /** What the model writes as arguments. Default: none. */
+  /** The arguments that the model writes. Default: none. */
   readonly written?: JsonObject | string;
-  /** What the server gets. Default: what the model wrote. */
+  /** The arguments that the server gets. Default: what the model wrote. */
   readonly got?: JsonObject;
   /** The names of the arguments that the model sees. */
   readonly names?: readonly string[];
@@ -20,11 +20,11 @@ export interface ToolCase extends Pick<Quirk, 'class' | 'vendor' | 'source' | 'q
   readonly problem?: RegExp;
   /** The result of the call, as the server sends it. */
   readonly result?: unknown;
-  /** What the model reads of it. */
+  /** The text of the result that the model reads. */
   readonly reads?: RegExp;
-  /** What the model must not read. */
+  /** Text that the model must not read. */
   readonly readsNot?: RegExp;
-  /** What the model sees in the description of the arguments. */
+  /** Text that the model sees in the description of the arguments. */
   readonly sees?: RegExp;
   /** The tool is not offered at all. */
   readonly isLeftOut?: boolean;

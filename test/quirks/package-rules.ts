@@ -3,7 +3,7 @@ import { listIn, objectIn, textIn } from '../../src/models/loose.js';
 import { RULES, type VendorRule } from './vendor-rules.js';
 
 /*
- * What the vendors refuse that are asked through packages of the AI SDK, each with the words of its error.
+ * Refusals by the vendors that are asked through packages of the AI SDK, each with the words of its error.
  */
 
 const objects = (value: unknown): readonly JsonObject[] => listIn(value).map(objectIn);

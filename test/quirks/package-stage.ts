@@ -9,7 +9,7 @@ import { sendParts, startServer, type Outcome, type TestServer } from '../suppor
 import { VENDOR_KEY, type ModelSettings, type PackageVendor } from './package-vendors.js';
 import type { VendorAnswer } from './vendor-streams.js';
 
-/** What the vendor sends: an output, a status, or the first bytes of a stream whose connection then breaks or hangs. */
+/** The response of the vendor: an output, a status, or the first bytes of a stream whose connection then breaks or hangs. */
 type PackageAnswer =
   | VendorAnswer
   | { readonly status: number; readonly body: unknown; readonly headers?: Record<string, string> }

@@ -12,9 +12,9 @@ export interface Quirk {
   readonly vendor: string;
   /** The public report, as "owner/repo#123", or the page of the vendor by its name. */
   readonly source: string;
-  /** What the vendor does, as one sentence. */
+  /** The habit of the vendor, as one sentence. */
   readonly quirk: string;
-  /** What Lango does, as one sentence. It is the title of the test. */
+  /** The right behaviour of Lango, as one sentence. It is the title of the test. */
   readonly right: string;
   /** Fails when Lango does anything else. */
   check(): Promise<void>;

@@ -32,7 +32,7 @@ interface Cut {
   readonly text: string;
   readonly calls: readonly string[];
   readonly isLimited: boolean;
-  /** Where the stream ends, and where its bytes are split in two, as parts of its length. */
+  /** The end of the stream and the place where its bytes are split in two, as parts of its length. */
   readonly at: number;
   readonly split: number;
   readonly breaks: boolean;

@@ -26,7 +26,7 @@ export interface Sent {
   readonly n: number;
 }
 
-/** What the vendor sends: an output, the text of a stream, a response with a status, or whatever a `Reply` writes. */
+/** The response of the vendor: an output, the text of a stream, a response with a status, or whatever a `Reply` writes. */
 export type VendorResponse =
   | VendorAnswer
   | { readonly stream: string }
@@ -37,7 +37,7 @@ export interface Asking {
   readonly wire: ModelWireName;
   /** By the request, or in order; the last one is repeated. */
   readonly answers: readonly VendorResponse[] | ((request: Sent) => VendorResponse);
-  /** What this vendor refuses besides what the vendor that defined the wire refuses. */
+  /** The refusals of this vendor besides those of the vendor that defined the wire. */
   readonly rules?: readonly VendorRule[];
   /** Default: "hello". */
   readonly message?: string | readonly Part[];
@@ -51,7 +51,7 @@ export interface Asking {
   readonly tools?: readonly Tool[];
 }
 
-/** How a task ended, and what the vendor was sent. */
+/** The end of a task, and the requests that the vendor was sent. */
 export interface Told {
   readonly state: string;
   /** The text of the answer, or the reason of a failure. */

@@ -28,7 +28,7 @@ function misnamed(names: readonly string[], pattern: RegExp, where: string): str
 
 const isRootObject = (schema: unknown): boolean => isJsonObject(schema) && schema.type === 'object';
 
-/** What OpenAI refuses over Chat Completions. */
+/** The refusals of OpenAI over Chat Completions. */
 const CHAT: readonly VendorRule[] = [
   isWellFormed,
   ({ messages }) => (listIn(messages).length === 0 ? "'messages' must not be empty." : undefined),
@@ -70,7 +70,7 @@ const CHAT: readonly VendorRule[] = [
   },
 ];
 
-/** What OpenAI refuses over Responses. */
+/** The refusals of OpenAI over Responses. */
 const RESPONSES: readonly VendorRule[] = [
   isWellFormed,
   ({ tools }) =>
@@ -106,7 +106,7 @@ function isEndOfOutput(next: JsonObject | undefined): boolean {
   return next === undefined || next.role === 'user' || next.type === 'function_call_output';
 }
 
-/** What Anthropic refuses. */
+/** The refusals of Anthropic. */
 const MESSAGES: readonly VendorRule[] = [
   isWellFormed,
   ({ tools }) => {
@@ -167,7 +167,7 @@ const MESSAGES: readonly VendorRule[] = [
   },
 ];
 
-/** What the vendor that defined a wire refuses. */
+/** The refusals of the vendor that defined a wire. */
 export const RULES: Readonly<Record<ModelWireName, readonly VendorRule[]>> = {
   'Chat Completions': CHAT,
   Responses: RESPONSES,

@@ -16,7 +16,7 @@ import { decide, sendText, startServer, type TestServer } from '../support/serve
  */
 
 const PICTURE = { kind: 'file', bytes: 'iVBORw0KGgo=', mediaType: 'image/png', filename: 'a.png' } as const;
-// What an agent of another server says is always from outside, so the tool brings text from outside here too.
+// An agent of another server always speaks from outside, so the tool brings text from outside here too.
 const TOOLS: readonly Tool[] = [
   toolNamed('fs_read', { bringsOutside: true, execute: async () => ({ content: 'hi', files: [PICTURE] }) }),
   toolNamed('fs_rm', { danger: () => 'dangerous' }),

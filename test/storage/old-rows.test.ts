@@ -28,7 +28,7 @@ import { startPostgres } from '../support/postgres.js';
  * PostgreSQL. `test/fixtures/README.md` says what they hold.
  */
 
-/** What that version read. */
+/** The events as that version read them. */
 interface Expected {
   readonly nodeId: string;
   readonly tasks: readonly TaskRecord[];

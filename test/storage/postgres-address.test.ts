@@ -8,7 +8,7 @@ import { certificate } from '../support/certificates.js';
 import { freePort } from '../support/free-port.js';
 import { startPostgres } from '../support/postgres.js';
 
-/** How servers connect to PostgreSQL with TLS, and what `lango doctor` says when they cannot. */
+/** Connections to PostgreSQL with TLS, and the words of `lango doctor` when there is none. */
 
 const authority = await certificate('authority');
 const other = await certificate('another authority');

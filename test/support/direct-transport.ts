@@ -4,7 +4,7 @@ import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import type { Scope } from '../../src/core/task.js';
 import { toCallContext } from '../../src/a2a/translate/call.js';
 
-/** What the headers of a call say over HTTP. */
+/** The contents of the headers of a call over HTTP. */
 interface CallFacts {
   readonly scope: Scope;
   readonly after: number | undefined;

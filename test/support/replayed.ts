@@ -13,7 +13,7 @@ const { config } = resolveConfig({ env: readEnv(), overrides: { home: '/nowhere'
 /** The limits of a server without settings. */
 const DEFAULT_LIMITS: AgentLimits = agentLimits(config);
 
-/** What a database holds of a task, as an export of it alone. */
+/** The rows that a database holds of a task, as an export of it alone. */
 export async function recordOf(
   store: Pick<TaskStore, 'get' | 'read'>,
   { id, ...scope }: Scope & Pick<TaskRecord, 'id'>,

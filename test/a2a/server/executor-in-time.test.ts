@@ -36,7 +36,7 @@ function clientOf({ origin, grpcAddress, tenant }: Side, protocolBinding: string
   return clientFactory(protocolBinding).createFromAgentCard(AgentCard.fromJSON(card));
 }
 
-/** What a stream says in one event. */
+/** The contents of one event of a stream. */
 function saidIn({ payload }: StreamResponse): string {
   if (payload?.$case === 'statusUpdate') return TaskState[payload.value.status!.state];
   if (payload?.$case === 'artifactUpdate') return String(payload.value.artifact!.parts[0]!.content?.value);

@@ -25,7 +25,7 @@ interface Row extends Pick<Quirk, 'vendor' | 'source' | 'quirk'> {
   readonly request?: Partial<ModelRequest>;
   /** Further members of the first answer, which calls a function. */
   readonly more?: VendorAnswer;
-  /** How many requests are refused. Default: 1. */
+  /** The number of requests that are refused. Default: 1. */
   readonly times?: number;
 }
 
@@ -323,7 +323,7 @@ const ROWS_OF_ONE: readonly Quirk[] = ROWS.map((row) => ({
 const UNSUPPORTED =
   "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
 
-/** What one call learns is true for others only when it helped. */
+/** A lesson of one call is true for others only when it helped. */
 const SHARED: readonly Quirk[] = [
   {
     id: 'adjusted-at-once',

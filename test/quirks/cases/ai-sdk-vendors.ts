@@ -37,7 +37,7 @@ const weigher = defineAgent({
   output: z.object({ grams: z.number() }),
 });
 
-/** What each of these vendors does in its own format, through its own package. */
+/** The habits of each of these vendors in its own format, through its own package. */
 const TOPICS: readonly Topic[] = [
   {
     id: 'text',

@@ -93,7 +93,7 @@ const conversationOf = ({ body }: Sent): readonly string[] =>
     JSON.stringify(message).replace(/,"cache_control":\{[^}]*\}/g, ''),
   );
 
-/** How many requests do not continue the one before, so that a vendor's cache has nothing of them. */
+/** The number of requests that do not continue the one before, so that a vendor's cache has nothing of them. */
 function rewritten(requests: readonly Sent[]): number {
   return requests.filter((request, at) => {
     const before = at === 0 ? [] : conversationOf(requests[at - 1]!);
@@ -135,7 +135,7 @@ const LONG: readonly Quirk[] = MODEL_WIRES.map((wire) => ({
   },
 }));
 
-/** How vendors refuse a request that is too long for a window of so many tokens. */
+/** The refusals by which vendors answer a request that is too long for a window of so many tokens. */
 interface Refusal extends Pick<Quirk, 'vendor' | 'source'> {
   readonly wire: ModelWireName;
   readonly window: number;

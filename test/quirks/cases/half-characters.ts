@@ -12,7 +12,7 @@ interface Row {
   readonly quirk: string;
   readonly message?: string | readonly Part[];
   readonly first?: VendorAnswer;
-  /** What the next request holds in its place. */
+  /** The text of the next request in its place. */
   readonly sent: RegExp;
 }
 

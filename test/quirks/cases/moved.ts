@@ -28,7 +28,7 @@ interface StrictVendor {
   readonly rules: readonly VendorRule[];
   /** The id of a call, in the form of this vendor. */
   readonly id: (number: number) => string;
-  /** What this vendor adds to an answer with calls. */
+  /** The members that this vendor adds to an answer with calls. */
   readonly own?: VendorAnswer;
   readonly ownOfCall?: JsonObject;
 }

@@ -13,7 +13,7 @@ interface Row extends Pick<Quirk, 'vendor' | 'source' | 'quirk'> {
   readonly wire?: ModelWireName;
   /** The first answer: a call of `fs_list` with members of this vendor's own. */
   readonly answer: VendorResponse;
-  /** What goes back with it, as part of the message, the call or the list of items. */
+  /** The members that go back with it, as part of the message, the call or the list of items. */
   readonly back: object;
   /** The name of the model. */
   readonly model?: string;

@@ -33,7 +33,7 @@ interface Row extends Pick<Quirk, 'vendor' | 'source' | 'quirk'> {
   readonly answer: (wire: ModelWireName) => VendorResponse;
   /** The state of the refused task. Default: "rejected". */
   readonly state?: string;
-  /** What the operator reads of the reason. */
+  /** The part of the reason that the operator reads. */
   readonly says: RegExp;
 }
 

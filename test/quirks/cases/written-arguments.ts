@@ -15,7 +15,7 @@ interface Form {
   readonly quirk: string;
   readonly tool?: string;
   readonly written: JsonObject | string;
-  /** What the model reads. Default: the tool was called. */
+  /** The text that the model reads. Default: the tool was called. */
   readonly reads?: RegExp;
 }
 
