@@ -19,8 +19,8 @@ export interface PromptTexts {
 export interface Surroundings {
   /** The operating system: "Linux". */
   readonly system: string;
-  /** The folder that relative paths of files and commands of this owner begin in. */
-  readonly workspace: (scope: Scope) => string;
+  /** The folder that relative paths of files and commands of this owner begin in; undefined for one not to be told. */
+  readonly workspace: (scope: Scope) => string | undefined;
 }
 
 export function flatAgentInstruction({ identity, toolUsage }: PromptTexts): string {
@@ -55,9 +55,9 @@ export function instructionBlocks(instruction: string, { houseRules = '' }: Pick
 export function surroundingsBlock({ system, workspace }: Surroundings, scope?: Scope): SystemBlock {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   const today = new Date().toLocaleDateString('en-CA', { dateStyle: 'full' });
-  const here = scope
-    ? ` You act on ${system}; relative paths begin in the workspace, ${workspace(scope)}.`
-    : '';
+  const folder = scope && workspace(scope);
+  const at = folder === undefined ? '' : `, ${folder}`;
+  const here = scope ? ` You act on ${system}; relative paths begin in the workspace${at}.` : '';
   return { text: `Today is ${today}; the time zone is ${timeZone}.${here}`, stable: false };
 }
 

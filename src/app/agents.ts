@@ -1,5 +1,5 @@
 import os from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, sep } from 'node:path';
 import { agentFindings, assertAgentNames } from '../agents/agent-findings.js';
 import { extendRoster } from '../agents/agent-specs.js';
 import { Attachments } from '../agents/attachments.js';
@@ -114,7 +114,11 @@ export function createAgents(
     describedTools: config.agent.describedTools,
     surroundings: {
       system: `${os.type()} (${os.arch()})`,
-      workspace: (scope: Scope) => folders.of(scope)[0] ?? config.home,
+      // The address of the data folder, which may hold a person's name, is no matter of vendors.
+      workspace(scope: Scope) {
+        const [first] = folders.of(scope);
+        return first?.startsWith(config.home + sep) ? undefined : first;
+      },
     },
   };
   return { ...buildNodeAgents(options, own), tools: allTools };

@@ -7,6 +7,8 @@ import { typesOf } from './json-schema.js';
 const FIT = /^[a-zA-Z0-9_.-]{1,64}$/;
 const UNFIT = /[^a-zA-Z0-9_.-]+/g;
 const LONGEST_KEY = 64;
+/** A name that a model may read as it is: of visible characters, and not as long as an instruction. */
+const READABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;
 const MARK_LENGTH = 6;
 const MOST_ALTERNATIVES = 8;
 
@@ -35,7 +37,7 @@ export function fittedKeys(keys: readonly string[]): ReadonlyMap<string, string>
   );
 }
 
-/** Renames the arguments of a schema, at all depths, as all vendors take them. Each renamed one says its own name. */
+/** Renames the arguments of a schema, at all depths, as all vendors take them. Each renamed one says its own name, if readable. */
 export function withFittedKeys<Schema extends Json>(schema: Schema): Schema {
   if (Array.isArray(schema)) return schema.map((one: Json) => withFittedKeys(one)) as unknown as Schema;
   if (!isJsonObject(schema)) return schema;
@@ -53,6 +55,7 @@ export function withFittedKeys<Schema extends Json>(schema: Schema): Schema {
     const name = nameOf(key);
     const member = withFittedKeys(value);
     if (name === key) return [name, member];
+    if (!READABLE.test(key)) return [name, member];
     const about = typeof member['description'] === 'string' ? ` ${member['description']}` : '';
     return [name, { ...member, description: `(named ${JSON.stringify(key)})${about}` }];
   });

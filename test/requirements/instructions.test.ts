@@ -319,4 +319,14 @@ describe('the rules of every agent', () => {
     expect(systemOf('planner')).not.toContain('- planner:');
     expect(systemOf('operator')).not.toContain('- vault:');
   });
+
+  it('do not name the data folder', async () => {
+    const model = new ScriptedModel({ operator: [say('ok')] });
+    await withServer({ model, tools: [toolNamed('exec_run')] }, async (server) => {
+      await sendText(server, 'do it', { agent: 'operator' });
+      const sent = JSON.stringify(model.asked('operator'));
+      expect(sent).toContain('relative paths begin in the workspace.');
+      expect(sent).not.toContain(server.home);
+    });
+  });
 });
