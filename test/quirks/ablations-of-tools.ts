@@ -68,9 +68,9 @@ export const TOOL_RULES: readonly Ablation[] = [
   },
   {
     rule: 'The first pages of a list without an end are enough.',
-    file: 'src/capabilities/mcp/connection.ts',
-    find: "if (codeOf(error) !== 'LIST_PAGINATION_EXCEEDED') throw error;",
-    replace: 'throw error;',
+    file: 'src/capabilities/mcp/lenient-messages.ts',
+    find: '++this.#pages >= MOST_PAGES ?',
+    replace: '++this.#pages < 0 ?',
     red: ['mcp-endless'],
   },
   {

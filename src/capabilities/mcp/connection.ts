@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CallToolResult, Client, InputRequiredResult } from '@modelcontextprotocol/client';
 import type { Tool as Definition, Transport } from '@modelcontextprotocol/client';
 import type * as Library from '@modelcontextprotocol/client';
-import { causesOf, codeOf, errorText, LangoError } from '../../core/errors.js';
+import { causesOf, errorText, LangoError } from '../../core/errors.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { assertJsonValue, type JsonObject } from '../../core/json.js';
 import type { McpServerOptions } from './options.js';
@@ -43,7 +43,6 @@ const CONNECT_MS = 30_000;
 const PROBE_MS = 3_000;
 const LIST_MS = 20_000;
 const CHANGE_PAUSE_MS = 200;
-const MOST_PAGES = 16;
 const STDERR_CHARACTERS = 500;
 const EVENT_STREAM = 'text/event-stream';
 /** A message has about three lines, and the library may send a request for each message. */
@@ -74,7 +73,6 @@ export async function openConnection(options: McpServerOptions, listener: Listen
           onChanged: () => listener.onToolsChanged(),
         },
       },
-      listMaxPages: MOST_PAGES,
       // The patterns of a schema are the server's: checking its results by them could block this process.
       jsonSchemaValidator: {
         getValidator: () => (value) => ({ valid: true, data: value as never, errorMessage: undefined }),
@@ -152,14 +150,9 @@ async function listTools(client: Client, messages: LenientMessages, timeoutMs: n
   // The library would return the same, with a line on our standard output.
   if (!client.getServerCapabilities()?.tools) return [];
   messages.beginList();
-  try {
-    const options = { timeout: timeoutMs, maxTotalTimeout: timeoutMs, cacheMode: 'refresh' } as const;
-    return (await client.listTools(undefined, options)).tools;
-  } catch (error) {
-    // The first pages of a list without an end are enough.
-    if (codeOf(error) !== 'LIST_PAGINATION_EXCEEDED') throw error;
-    return messages.listed as unknown as readonly Definition[];
-  }
+  const options = { timeout: timeoutMs, maxTotalTimeout: timeoutMs, cacheMode: 'refresh' } as const;
+  const { tools } = await client.listTools(undefined, options);
+  return [...new Map(tools.map((one) => [one.name, one])).values()];
 }
 
 async function callTool(

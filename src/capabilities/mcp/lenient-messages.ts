@@ -7,6 +7,7 @@ import { shorten } from '../../core/text.js';
 
 const SHOWN_CHARACTERS = 4_000;
 const SHOWN_NAME = 100;
+const MOST_PAGES = 16;
 
 /** A member of another type counts as missing. */
 const maybe = <Type extends z.ZodType>(type: Type) => type.optional().catch(undefined);
@@ -85,8 +86,8 @@ const block = z.union([
 export class LenientMessages {
   readonly #warn: (text: string) => void;
   readonly #warned = new Set<string>();
-  /** The definitions of the pages that were read since `begin`. */
-  #pages: JsonObject[] = [];
+  /** The number of pages that were read since `beginList`. */
+  #pages = 0;
 
   constructor(warn: (text: string) => void) {
     this.#warn = warn;
@@ -104,12 +105,7 @@ export class LenientMessages {
   }
 
   beginList(): void {
-    this.#pages = [];
-  }
-
-  /** The definitions that were read, for a list whose pages have no end. */
-  get listed(): readonly JsonObject[] {
-    return [...new Map(this.#pages.map((one) => [one['name'], one])).values()];
+    this.#pages = 0;
   }
 
   read<Message>(message: Message): Message {
@@ -124,8 +120,9 @@ export class LenientMessages {
 
   #list(result: JsonObject, given: readonly Json[]): JsonObject {
     const tools = given.flatMap((one) => this.#definition(one));
-    this.#pages.push(...tools);
-    return { ...result, ...page.parse(result), tools };
+    // The first pages of a list without an end are enough.
+    const end = ++this.#pages >= MOST_PAGES ? { nextCursor: undefined } : {};
+    return { ...result, ...page.parse(result), ...end, tools };
   }
 
   #definition(given: Json): readonly JsonObject[] {
