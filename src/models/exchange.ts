@@ -23,7 +23,7 @@ export interface OutputReader<Event = ServerEvent> {
 export const opaque = (block: JsonObject): AnswerBlock => ({ type: 'opaque', provider: '', block });
 
 /** One request and its streamed output. */
-interface Output<Event> {
+export interface Exchange<Event = ServerEvent> {
   readonly reader: OutputReader<Event>;
   /** Gets the text of the output. A part that continues another one has the same splitter. */
   readonly splitter: ThoughtSplitter;
@@ -34,20 +34,10 @@ interface Output<Event> {
   readonly silenceMs: number;
   /** The most tokens of the output, as the request tells the server. */
   readonly maxTokens: number;
-}
-
-/** An output whose request is sent here. */
-export interface Exchange extends Output<ServerEvent> {
-  /** Resolves with a response of status 2xx; rejects with the SDK's error. */
-  send(signal: AbortSignal): Promise<Response>;
-}
-
-/** An output whose events come in any form. */
-interface EventExchange<Event> extends Output<Event> {
   /** Sends the request, and yields the events of its response until the signal of the watch aborts. */
-  events(watch: SilenceWatch): AsyncIterable<Event>;
-  /** The meaning of an error that is no `ModelFailure`. */
-  toFailure(error: unknown): ModelFailure;
+  events(watch: SilenceWatch, exchange: Exchange<Event>): AsyncIterable<Event>;
+  /** The meaning of an error that is no `ModelFailure`. Default: the connection failed. */
+  readonly toFailure?: (error: unknown) => ModelFailure;
   /** The failure of a response in which `events` finds nothing, whatever error that leads to. */
   notStreamed?(): ModelFailure | undefined;
 }
@@ -77,22 +67,14 @@ const EVENT_STREAM = 'text/event-stream';
 export const AFTER_WHOLE_MS = 1_000;
 
 /** Yields text as it arrives and returns the complete output; ends the request in any case. Throws `ModelFailure`. */
-export function exchangeText(exchange: Exchange): AsyncGenerator<OutputEvent, Ended> {
-  return streamText({
-    ...exchange,
-    events: (watch) => eventsOf(watch, exchange),
-    toFailure: (error) => connectionFailure(error, exchange.endpoint),
-  });
-}
-
-/** Reads events as `exchangeText` does. */
-export async function* streamText<Event>(exchange: EventExchange<Event>): AsyncGenerator<OutputEvent, Ended> {
+export async function* streamText<Event>(exchange: Exchange<Event>): AsyncGenerator<OutputEvent, Ended> {
   const { reader, splitter, endpoint } = exchange;
+  const { toFailure = (error: unknown) => connectionFailure(error, endpoint) } = exchange;
   using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
   try {
     let left = mostEvents(exchange.maxTokens);
     const texts = new CharacterJoiner();
-    for await (const event of exchange.events(watch)) {
+    for await (const event of exchange.events(watch, exchange)) {
       if (--left < 0) throw tooMuch(exchange);
       const text = texts.join(acceptEvent(exchange, event), reader.isWhole);
       if (text) yield* toEvents(splitter.take(text));
@@ -103,7 +85,7 @@ export async function* streamText<Event>(exchange: EventExchange<Event>): AsyncG
     if (!reader.isWhole) {
       const known =
         exchange.notStreamed?.() ?? causesOf(error).find((cause) => cause instanceof ModelFailure);
-      const failure = watch.hasPassed ? silenceFailure(exchange) : (known ?? exchange.toFailure(error));
+      const failure = watch.hasPassed ? silenceFailure(exchange) : (known ?? toFailure(error));
       failure.usage = reader.ended().usage;
       throw failure;
     }
@@ -144,15 +126,19 @@ function* toEvents({ text, restarts }: ReturnType<ThoughtSplitter['take']>) {
   if (text || restarts) yield { type: 'text', text, ...(restarts && { restarts }) } as const;
 }
 
-/** The events of a response. A JSON body is one event: some servers do not stream although they are asked to. */
-async function* eventsOf(watch: SilenceWatch, exchange: Exchange): AsyncGenerator<ServerEvent, void> {
-  const { reader, endpoint } = exchange;
-  const response = await exchange.send(watch.signal);
-  const mediaType = mediaTypeOf(response) || EVENT_STREAM;
-  if (mediaType === EVENT_STREAM && response.body)
-    yield* readEvents(chunksOf(response.body, watch, exchange));
-  if (mediaType === 'application/json') yield { name: '', data: await bodyOf(response, watch, exchange) };
-  if (mediaType !== EVENT_STREAM && !reader.isWhole) throw noStream(mediaType, endpoint);
+/**
+ * The events of the response, of status 2xx, that `send` resolves with. A JSON body is one event: some servers do not stream
+ * although they are asked to.
+ */
+export function eventsOf(send: (signal: AbortSignal) => Promise<Response>): Exchange['events'] {
+  return async function* (watch, exchange) {
+    const response = await send(watch.signal);
+    const mediaType = mediaTypeOf(response) || EVENT_STREAM;
+    if (mediaType === EVENT_STREAM && response.body)
+      yield* readEvents(chunksOf(response.body, watch, exchange));
+    if (mediaType === 'application/json') yield { name: '', data: await bodyOf(response, watch, exchange) };
+    if (mediaType !== EVENT_STREAM && !exchange.reader.isWhole) throw noStream(mediaType, exchange.endpoint);
+  };
 }
 
 /** The media type of a response in lower case, without its parameters; empty when it names none. */
@@ -225,7 +211,7 @@ export class OutputBounds {
 }
 
 /** Passes an event to the reader. An event that the reader cannot process is an error of the server. */
-function acceptEvent<Event>({ reader, endpoint }: Output<Event>, event: Event): string {
+function acceptEvent<Event>({ reader, endpoint }: Exchange<Event>, event: Event): string {
   try {
     return reader.accept(event, endpoint);
   } catch (error) {

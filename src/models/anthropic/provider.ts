@@ -10,7 +10,7 @@ import {
 } from '../../core/model.js';
 import { withOwnIds } from '../conversation.js';
 import type { Ended } from '../ends.js';
-import { endEvent, exchangeText, type Exchange } from '../exchange.js';
+import { endEvent, eventsOf, streamText } from '../exchange.js';
 import { ModelFailure, type Endpoint } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
 import { ThoughtSplitter } from '../thoughts.js';
@@ -56,10 +56,10 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
     const maxTokens = request.maxTokens - usage.output;
     const next = { ...request, messages: [...request.messages, begun], maxTokens };
     const body = toAnthropicRequest(next, context);
-    const send: Exchange['send'] = (signal) => client.messages.create(body, { signal }).asResponse();
+    const events = eventsOf((signal) => client.messages.create(body, { signal }).asResponse());
     let ended: Ended;
     try {
-      ended = yield* exchangeText({ ...all, reader, maxTokens, send });
+      ended = yield* streamText({ ...all, reader, maxTokens, events });
     } catch (error) {
       if (error instanceof ModelFailure) error.usage = addUsage(usage, error.usage ?? NO_USAGE);
       throw error;

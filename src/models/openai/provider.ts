@@ -1,7 +1,7 @@
 import type { OpenAI } from 'openai';
 import { loadPackage } from '../../core/errors.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
-import { endEvent, exchangeText } from '../exchange.js';
+import { endEvent, eventsOf, streamText } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
 import { ThoughtSplitter } from '../thoughts.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
@@ -70,8 +70,8 @@ async function* streamOutput(
   const { signal, maxTokens } = request;
   const exchange = {
     ...{ ...context, signal, maxTokens, reader: new Reader(), splitter: new ThoughtSplitter() },
-    send: (signal: AbortSignal) => client.post(path, { body, signal, stream: true }).asResponse(),
+    events: eventsOf((signal) => client.post(path, { body, signal, stream: true }).asResponse()),
   };
-  const ended = yield* exchangeText(exchange);
+  const ended = yield* streamText(exchange);
   yield endEvent(ended, exchange, NEEDS_THOUGHTS.test(context.endpoint.model) ? context.origin : undefined);
 }
