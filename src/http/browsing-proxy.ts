@@ -25,15 +25,7 @@ export interface ConnectionFailure {
   readonly why: 'private' | 'weight' | 'unreachable';
 }
 
-export interface BrowsingProxy {
-  /** The port on 127.0.0.1. */
-  readonly port: number;
-  /** The browser's credentials (HTTP Basic), and a URL of the proxy itself at which it can log in. Others get a 407. */
-  readonly login: Readonly<{ username: string; password: string; url: string }>;
-  /** Starts a new count of bytes and ends the connections that are still open. */
-  renew(): void;
-  close(): Promise<void>;
-}
+export type BrowsingProxy = Awaited<ReturnType<typeof openBrowsingProxy>>;
 
 const PROXY_USER = 'browser';
 const LOGIN_URL = 'http://login.proxy.invalid/';
@@ -46,7 +38,7 @@ const HOP_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Opens the egress of one browser: an HTTP proxy on loopback, with a password, that checks the address of each connection. */
-export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<BrowsingProxy> {
+export async function openBrowsingProxy(options: BrowsingProxyOptions) {
   const connections = new ProxyConnections(options);
   const password = randomBytes(PASSWORD_BYTES).toString('base64url');
   const isLogin = constantTimeEquals(`Basic ${Buffer.from(`${PROXY_USER}:${password}`).toString('base64')}`);
@@ -66,10 +58,13 @@ export async function openBrowsingProxy(options: BrowsingProxyOptions): Promise<
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
+    /** The port on 127.0.0.1. */
     port: (server.address() as AddressInfo).port,
+    /** The browser's credentials (HTTP Basic), and a URL of the proxy itself at which it can log in. Others get a 407. */
     login: { username: PROXY_USER, password, url: LOGIN_URL },
+    /** Starts a new count of bytes and ends the connections that are still open. */
     renew: () => connections.renew(),
-    async close() {
+    async close(): Promise<void> {
       connections.end();
       server.close();
       server.closeAllConnections();

@@ -18,12 +18,7 @@ import { ForwardingAgent, TunnelingAgent } from './proxy-agents.js';
 import type { ProxyFor } from './proxy.js';
 
 /** Opens connections, each after a check of all addresses of the name. */
-export interface CheckedAgents {
-  /** Throws for an address that a proxy must not be asked for. */
-  of(url: URL): Agent;
-  /** Opens a plain connection to the URL's host and port. The stream fails for a refused address: see `isAddressRefusal`. */
-  connect(url: URL): Duplex;
-}
+export type CheckedAgents = ReturnType<typeof createCheckedAgents>;
 
 interface CheckedOptions {
   /** Hosts as `name` or `name:port`. */
@@ -34,7 +29,7 @@ interface CheckedOptions {
   readonly proxyFor?: ProxyFor | undefined;
 }
 
-export function createCheckedAgents({ allowPrivate, trust, proxyFor }: CheckedOptions): CheckedAgents {
+export function createCheckedAgents({ allowPrivate, trust, proxyFor }: CheckedOptions) {
   const mayBePrivate = allowList(allowPrivate);
   const publicOnly = agents(false, trust);
   const unrestricted = agents(true, trust);
@@ -55,11 +50,13 @@ export function createCheckedAgents({ allowPrivate, trust, proxyFor }: CheckedOp
     return agent;
   };
   return {
-    of(url) {
+    /** Throws for an address that a proxy must not be asked for. */
+    of(url: URL): Agent {
       const proxy = proxyFor?.(url);
       return proxy ? proxied(url, proxy) : choose(url)[url.protocol === 'https:' ? 'https' : 'http'];
     },
-    connect(url) {
+    /** Opens a plain connection to the URL's host and port. The stream fails for a refused address: see `isAddressRefusal`. */
+    connect(url: URL): Duplex {
       const host = url.hostname.replace(/^\[|\]$/g, '');
       return choose(url).http.createConnection({ host, port: Number(portOf(url)) })!;
     },

@@ -15,12 +15,6 @@ interface OfferedAgent {
   readonly score: number;
 }
 
-interface CatalogSearch {
-  readonly agents: readonly OfferedAgent[];
-  /** The catalogs that cannot be read or used whole, each with the reason. */
-  readonly failed: readonly { readonly catalog: string; readonly reason: string }[];
-}
-
 interface CatalogSearchOptions {
   /** Addresses of catalogs, or of the servers that have one. */
   readonly catalogs: readonly string[];
@@ -39,9 +33,9 @@ const CALL_MS = 30_000;
 
 /**
  * Reads the catalogs and ranks their agents by the words of the search. Fetches only the catalogs: no cards, no
- * catalogs inside catalogs, no redirects. Never rejects.
+ * catalogs inside catalogs, no redirects. `failed` are the catalogs that cannot be read or used whole. Never rejects.
  */
-export async function searchCatalogs(options: CatalogSearchOptions): Promise<CatalogSearch> {
+export async function searchCatalogs(options: CatalogSearchOptions) {
   const failed: { catalog: string; reason: string }[] = [];
   const offers = await Promise.all(
     options.catalogs.map(async (catalog) => {

@@ -6,17 +6,7 @@ import type { CardAuth } from './card.js';
 import { flowsIn, type LoginFlow } from './login-flows.js';
 
 /** The scopes that callers need: the same rules for the agent card, for requests and for the tools of a task. */
-export interface Access {
-  /** Whether callers are known. Only known callers get the extended cards. */
-  readonly identifiesCallers: boolean;
-  /** The scope that every request to this agent needs; undefined when any caller may use it. */
-  readonly scopeOf: (agent: string) => string | undefined;
-  readonly cardAuth: (agent: string) => CardAuth;
-  /** Takes the metadata of the issuer: cards then name its flows. */
-  readonly learn: (facts: JsonObject) => void;
-  /** The only tools that tasks of this caller may use; undefined for all. */
-  readonly toolsFor: (caller: Caller) => readonly string[] | undefined;
-}
+export type Access = ReturnType<typeof createAccess>;
 
 /** A scope that callers of an agent need, or those who use one of its skills. */
 interface ScopeRule {
@@ -45,20 +35,23 @@ interface AccessOptions {
 }
 
 /** Throws `invalid-config` when a rule of `auth.jwt.scopes` names an unknown agent or skill. */
-export function createAccess({ auth: { mode, jwt }, agents, tools, skillOf }: AccessOptions): Access {
+export function createAccess({ auth: { mode, jwt }, agents, tools, skillOf }: AccessOptions) {
   const rules = mode === 'jwt' ? jwt.scopes : [];
   for (const rule of rules) assertKnown(rule, agents.get(rule.agent));
   const ofSkills = rules.flatMap(({ skill, scope }) => (skill === undefined ? [] : [{ skill, scope }]));
+  /** The scope that every request to this agent needs; undefined when any caller may use it. */
   const scopeOf = (agent: string): string | undefined =>
     rules.find((rule) => rule.agent === agent && rule.skill === undefined)?.scope;
   let flows: readonly LoginFlow[] = [];
   return {
+    /** Whether callers are known. Only known callers get the extended cards. */
     identifiesCallers: mode !== 'none',
     scopeOf,
-    learn(facts) {
+    /** Takes the metadata of the issuer: cards then name its flows. */
+    learn(facts: JsonObject): void {
       flows = flowsIn(facts);
     },
-    cardAuth(agent) {
+    cardAuth(agent: string): CardAuth {
       if (mode !== 'jwt') return mode;
       const scope = scopeOf(agent);
       const own = rules.filter((rule) => rule.agent === agent && rule.skill !== undefined);
@@ -71,7 +64,8 @@ export function createAccess({ auth: { mode, jwt }, agents, tools, skillOf }: Ac
         skillScopes: new Map(own.map((rule) => [rule.skill ?? '', rule.scope])),
       };
     },
-    toolsFor({ scopes }) {
+    /** The only tools that tasks of this caller may use; undefined for all. */
+    toolsFor({ scopes }: Caller): readonly string[] | undefined {
       if (scopes === undefined) return undefined;
       const missing = ofSkills.filter(({ scope }) => !scopes.has(scope)).map(({ skill }) => skill);
       if (missing.length === 0) return undefined;

@@ -142,30 +142,19 @@ export async function readTask(
   return reading.toTask(view);
 }
 
-/** A segment of an exported task, small enough to be sent in one piece. */
-interface TaskSegment {
-  /**
-   * The task as GetTask returns it, with all messages and artifacts of this segment, and the name of its agent.
-   * `continues` names the artifacts that continue one of the previous segment. Any other artifact replaces an earlier
-   * one of the same id.
-   */
-  readonly item: object;
-  /** The size of the segment's events as JSON. */
-  readonly bytes: number;
-  /** The `seq` of the segment's last event; undefined when no segment follows. */
-  readonly next: number | undefined;
-}
-
 const SEGMENT_BYTES = 500_000;
 /** The number of events that one read loads: each has at most `tasks.eventBytes`. */
 const EVENTS_PER_READ = 16;
 
-/** Exports the events of a task after `after` (0: from the first) until the end of its log or the size of a segment. */
+/**
+ * Exports the events of a task after `after` (0: from the first) until the end of its log or the size of a segment, which
+ * is small enough to be sent in one piece.
+ */
 export async function exportTask(
   journal: Pick<Journal, 'read'>,
   record: TaskRecord,
   { after, rootAgentName }: { readonly after: number; readonly rootAgentName: string },
-): Promise<TaskSegment> {
+) {
   const fold = new TaskFold();
   let head = after;
   let bytes = 0;
@@ -182,12 +171,19 @@ export async function exportTask(
   const task = fold.toTask({ ...record, head }, { historyLength: undefined, includeArtifacts: true });
   const continues = after === 0 ? [] : fold.continued();
   return {
+    /**
+     * The task as GetTask returns it, with all messages and artifacts of this segment, and the name of its agent.
+     * `continues` names the artifacts that continue one of the previous segment. Any other artifact replaces an earlier
+     * one of the same id.
+     */
     item: {
       agent: record.agent,
       ...(Task.toJSON(task) as object),
       ...(continues.length > 0 ? { continues } : {}),
     },
+    /** The size of the segment's events as JSON. */
     bytes,
+    /** The `seq` of the segment's last event; undefined when no segment follows. */
     next: head < record.head && head > after ? head : undefined,
   };
 }

@@ -1,6 +1,6 @@
 import type { Span, TaskTrace } from '../../core/node-status.js';
 import { owner } from './api.js';
-import { useLoaded } from './page.js';
+import { money, number, useLoaded } from './page.js';
 import { hasEnded, type Task } from './wire.js';
 
 /** The spans below each span, as they were at a time. */
@@ -37,7 +37,7 @@ export const textIn = ({ attributes }: Span, name: string) => {
 type Spent = Readonly<{ tokens: number; costs: readonly { cost: number; currency: string }[] }>;
 
 /** The tokens and money of a span; while it works, those of the steps below it. */
-export function spent(span: Span, below: Below): Spent {
+function spent(span: Span, below: Below): Spent {
   const { attributes } = span;
   const input = attributes['gen_ai.usage.input_tokens'];
   if (typeof input !== 'number') {
@@ -53,4 +53,10 @@ export function spent(span: Span, below: Below): Spent {
     tokens: input + Number(attributes['gen_ai.usage.output_tokens'] ?? 0),
     costs: typeof cost === 'number' && currency !== undefined ? [{ cost, currency }] : [],
   };
+}
+
+/** The tokens of a span, and its money if there is any. */
+export function spentWords(span: Span, below: Below): readonly string[] {
+  const { tokens, costs } = spent(span, below);
+  return [`${number(tokens)} tokens`, money(costs)].filter(Boolean);
 }

@@ -2,7 +2,7 @@ import type { Span } from '../../core/node-status.js';
 import { agentsOf, node, readCard } from './node.js';
 import { visible } from './parts.js';
 import { duration, link, money, Note, number, Table, useLoaded } from './page.js';
-import { spansAt, spent, textIn, useTrace, type Below } from './trace.js';
+import { spansAt, spentWords, textIn, useTrace, type Below } from './trace.js';
 import { stateWords, usageIn, type Task } from './wire.js';
 
 const TOOLS_SHOWN = 20;
@@ -45,7 +45,7 @@ function Agent({ span, below }: Readonly<{ span: Span; below: Below }>) {
             : isOver
               ? stateWords(state ?? 'completed')
               : stateWords(state ?? 'working')}
-          , {duration((span.endedAt ?? Date.now()) - span.startedAt)}, {spentWords(span, below)}
+          , {duration((span.endedAt ?? Date.now()) - span.startedAt)}, {spentWords(span, below).join(', ')}
         </span>
       </p>
       {tools.length > 0 && (
@@ -113,12 +113,6 @@ function FarLink(props: Readonly<{ agent: string; url: string; place: string; ho
       {visible(agent)} on its node{host !== undefined && ` at ${host}`}
     </a>
   );
-}
-
-/** The cost of a span; while it works, the cost of the calls below it. */
-function spentWords(span: Span, below: Below): string {
-  const { tokens, costs } = spent(span, below);
-  return [`${number(tokens)} tokens`, money(costs)].filter(Boolean).join(', ');
 }
 
 /** The tokens and money of each agent and model, on each node. */

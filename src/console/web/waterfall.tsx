@@ -1,8 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Span } from '../../core/node-status.js';
-import { Button, duration, money, Note, number, Rows } from './page.js';
+import { Button, duration, Note, Rows } from './page.js';
 import { Json, Text, visible } from './parts.js';
-import { spansAt, spent, textIn, useTrace, type Below } from './trace.js';
+import { spansAt, spentWords, textIn, useTrace, type Below } from './trace.js';
 import { exchangeOf } from './exchange.js';
 import type { StreamEvent, Task } from './wire.js';
 
@@ -232,11 +232,8 @@ function labelPlace(left: number, right: number) {
   return right > 0.6 ? { right: `${100 * (1 - left)}%` } : { left: `${100 * Math.max(right, 0)}%` };
 }
 
-function spentFacts(span: Span, below: Below): readonly string[] {
-  if (typeof span.attributes['gen_ai.usage.input_tokens'] !== 'number') return [];
-  const { tokens, costs } = spent(span, below);
-  return [`${number(tokens)} tokens`, money(costs)];
-}
+const spentFacts = (span: Span, below: Below) =>
+  typeof span.attributes['gen_ai.usage.input_tokens'] === 'number' ? spentWords(span, below) : [];
 
 function looksOf({ name }: Span) {
   const [operation = '', ...rest] = name.split(' ');

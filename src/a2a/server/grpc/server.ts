@@ -38,19 +38,12 @@ export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<Gat
 }
 
 /** The gRPC binding of a node: every agent on one port, chosen by the tenant of its card. */
-export interface GrpcServer {
-  /** Resolves to the port. Rejects with `unavailable` when the address cannot be taken. Call it once. */
-  start(): Promise<number>;
-  /** New connections get this certificate. Does nothing when the server started without TLS. */
-  renewTls(tls: TlsMaterial): void;
-  /** Stops accepting calls, aborts open ones, waits up to `drainSeconds`, then cuts. Never rejects. */
-  stop(): Promise<void>;
-}
+export type GrpcServer = ReturnType<typeof createGrpcServer>;
 
 /** A connection without a call for so many heartbeats is closed; its client opens another when it needs one. */
 const IDLE_HEARTBEATS = 20;
 
-export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
+export function createGrpcServer(options: GrpcServerOptions) {
   const { host, port, limits, logger, asksClients = true } = options;
   const closing = new AbortController();
   const gate = new Gate({ ...options, closing: closing.signal });
@@ -70,9 +63,12 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     logger,
   });
   return {
+    /** Resolves to the port. Rejects with `unavailable` when the address cannot be taken. Call it once. */
     start: () => listener.listen(host, port),
-    renewTls: (tls) => secure?.renew(own(tls)),
-    async stop() {
+    /** New connections get this certificate. Does nothing when the server started without TLS. */
+    renewTls: (tls: TlsMaterial) => secure?.renew(own(tls)),
+    /** Stops accepting calls, aborts open ones, waits up to `drainSeconds`, then cuts. Never rejects. */
+    async stop(): Promise<void> {
       closing.abort(serverStopping());
       const drained = listener.drain(limits.drainSeconds * 1_000);
       // Refuses new calls, and closes each connection after its last one. Its callback comes too early to wait for.
