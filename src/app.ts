@@ -39,7 +39,7 @@ import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
 import { Parsers } from './parsing/parsers.js';
 import { scrubLogger } from './scrub/data.js';
-import { alsoHiding, both, scrubberOf } from './scrub/further-values.js';
+import { alsoHiding, both, scrubberOf } from './scrub/scrubber.js';
 import type { MetricSources } from './telemetry/metrics.js';
 
 /** Finds what a start with this configuration would refuse or leave out, for `config check`. Changes nothing. */

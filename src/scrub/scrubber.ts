@@ -1,4 +1,4 @@
-import { noScrubber, type ScrubStream, type Scrubber } from '../core/secrets.js';
+import { noScrubber, type ScrubStream, type Scrubber, type SecretGuard } from '../core/secrets.js';
 import { formsOf } from './secret-forms.js';
 import { compileWords, SKIPPED, WordReader } from './word-finder.js';
 import type { Fold, FoundWord, WordAutomaton } from './word-finder.js';
@@ -123,4 +123,37 @@ const SEPARATORS: ReadonlySet<number> = new Set(
 function hexDigit(code: number): number {
   if (SEPARATORS.has(code)) return SKIPPED;
   return code >= 65 && code <= 70 ? code + 32 : code;
+}
+
+const MASK = '[hidden]';
+
+/** Makes a scrubber that hides these values. */
+export function scrubberOf(values: readonly string[]): Scrubber {
+  return compileScrubber(values.map((value) => ({ value, mask: MASK })));
+}
+
+/** Returns a guard whose scrubbers also hide what `further` hides, of every owner. */
+export function alsoHiding(guard: SecretGuard, further: Scrubber): SecretGuard {
+  if (further.isEmpty) return guard;
+  return {
+    scrubber: (scope) => both(guard.scrubber(scope), further),
+    resolve: (scope, text, use) => guard.resolve(scope, text, use),
+  };
+}
+
+/** Makes a scrubber that applies `first` and then `second`. Both may learn further values. */
+export function both(first: Scrubber, second: Scrubber): Scrubber {
+  return {
+    get isEmpty() {
+      return first.isEmpty && second.isEmpty;
+    },
+    text: (text) => second.text(first.text(text)),
+    stream() {
+      const [before, after] = [first.stream(), second.stream()];
+      return {
+        push: (piece) => after.push(before.push(piece)),
+        end: () => after.push(before.end()) + after.end(),
+      };
+    },
+  };
 }

@@ -1,19 +1,16 @@
-/** The written forms of a value, grouped by the characters that may interrupt them. */
-export interface SecretForms {
-  readonly plain: readonly string[]; // Forms that nothing interrupts.
-  readonly base64: readonly string[]; // Forms in the standard alphabet, which line breaks may interrupt.
-  readonly hex: readonly string[]; // Forms in lower case, which separators may interrupt.
-}
-
 /** A line of a value that is at least this long is also searched for by itself. */
 const MIN_LINE_CHARACTERS = 16;
 
-export function formsOf(value: string): SecretForms {
+/** The written forms of a value, grouped by the characters that may interrupt them. */
+export function formsOf(value: string) {
   // A text may contain the value without its surrounding white space.
   const bytes = Buffer.from(value.trim(), 'utf8');
   return {
+    // Nothing interrupts these.
     plain: [...plainForms(value), ...plainForms(value.trim())],
+    // In the standard alphabet. Line breaks may interrupt them.
     base64: base64Forms(bytes),
+    // In lower case. Separators may interrupt them.
     hex: [bytes.toString('hex'), unitsOf(value.trim())],
   };
 }

@@ -4,7 +4,8 @@ import type { Logger } from '../../../core/logger.js';
 import { referencedSecrets, replaceReferences } from '../../../core/secrets.js';
 import type { Scrubber, SecretGuard, SecretUse } from '../../../core/secrets.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
-import { bothScrubbers, ScrubbedValues } from './value-scrubber.js';
+import { both } from '../../../scrub/scrubber.js';
+import { ScrubbedValues } from './value-scrubber.js';
 
 export interface BorrowedSecretsOptions {
   /** Asks the node that stores the secrets for a value. Rejects with `not-found`, `forbidden` or `unavailable`. */
@@ -36,11 +37,11 @@ export class BorrowedSecrets implements SecretGuard {
 
   /** The scrubber for the log, which removes the secrets of all owners. */
   get everywhere(): Scrubber {
-    return bothScrubbers(this.#options.ownEverywhere, this.#held.everywhere);
+    return both(this.#options.ownEverywhere, this.#held.everywhere);
   }
 
   scrubber(scope: Scope): Scrubber {
-    return bothScrubbers(this.#options.own.scrubber(scope), this.#held.scrubber(scope));
+    return both(this.#options.own.scrubber(scope), this.#held.scrubber(scope));
   }
 
   async resolve(scope: Scope, text: string, use: SecretUse): Promise<string> {

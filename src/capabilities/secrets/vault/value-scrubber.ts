@@ -116,20 +116,3 @@ export class ScrubbedValues<Key> {
     return known;
   }
 }
-
-/** Returns a scrubber that applies `first` and then `second`. */
-export function bothScrubbers(first: Scrubber, second: Scrubber): Scrubber {
-  return {
-    get isEmpty() {
-      return first.isEmpty && second.isEmpty;
-    },
-    text: (text) => second.text(first.text(text)),
-    stream() {
-      const [before, after] = [first.stream(), second.stream()];
-      return {
-        push: (piece) => after.push(before.push(piece)),
-        end: () => after.push(before.end()) + after.end(),
-      };
-    },
-  };
-}
