@@ -50,8 +50,8 @@ export interface KeyInfo {
 
 /**
  * The keys of this data folder, created at the first call in a file that only its owner can read. Two processes that
- * start at once get the same keys. Throws `invalid-config` if other users can read the file or it holds no keys, and
- * `storage` if the folder cannot be used.
+ * start at once get the same keys. Throws `unavailable` if other users can read the file, `invalid-config` if it holds no
+ * keys, and `storage` if the folder cannot be used.
  */
 export async function openKeys(home: string): Promise<NodeKeys> {
   const first = (await loadFile(home)) ?? (await createFile(home));
@@ -187,7 +187,7 @@ function assertStrong(token: string | undefined, { server }: Config): void {
 
 /**
  * The bearer token of this data folder, created at the first call in a file that only its owner can read. Two processes
- * that start at once get the same token. Throws `invalid-config` if other users can read the file, and `storage` if the
+ * that start at once get the same token. Throws `unavailable` if other users can read the file, and `storage` if the
  * folder cannot be used.
  */
 export async function loadOrCreateToken(home: string): Promise<string> {

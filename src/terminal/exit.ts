@@ -54,18 +54,13 @@ const STATE_CODES = {
 /** `state`: that of a task that has ended or waits. */
 export const exitCodeOfState = (state: Exclude<TaskState, 'submitted' | 'working'>) => STATE_CODES[state];
 
-/** Listens for the signals that ask the program to stop. */
-export interface Interrupt {
-  /** The exit code of the signal that arrived; undefined before one arrives. */
-  readonly exitCode: number | undefined;
-  /** Restores the default effect of the signals. */
-  [Symbol.dispose](): void;
-}
-
 const SIGNALS = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated } as const;
 
-/** Calls `onFirst` at the first SIGINT or SIGTERM. The second signal ends the program at once. */
-export function onInterrupt(onFirst: () => void): Interrupt {
+/**
+ * Calls `onFirst` at the first SIGINT or SIGTERM. The second signal ends the program at once. `exitCode` is that of the
+ * signal that arrived. Disposal restores the default effect of the signals.
+ */
+export function onInterrupt(onFirst: () => void): Disposable & { readonly exitCode: number | undefined } {
   let exitCode: number | undefined;
   const handle = (signal: keyof typeof SIGNALS): void => {
     if (exitCode !== undefined) process.exit(SIGNALS[signal]);

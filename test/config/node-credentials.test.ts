@@ -29,7 +29,7 @@ describe('the token of a data folder', () => {
     const home = newFolder();
     chmodSync(write(home, 'token', 'abcdefgh'), mode);
     const error = await errorOf(() => loadOrCreateToken(home));
-    expect(error.code).toBe('invalid-config');
+    expect(error.code).toBe('unavailable');
     expect(error.hint).toContain('chmod 600');
     expect(error.message).not.toContain('abcdefgh');
   });

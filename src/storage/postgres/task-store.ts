@@ -136,13 +136,14 @@ export class PostgresTaskStore implements TaskStore {
   async claim(...[worker, agents, room]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
     await this.#parts.liveness.add(worker);
     await this.#parts.liveness.freeDead();
-    return this.#write(NO_LOCK, (context) => {
+    let served = new Map<number, Scope>();
+    const tasks = await this.#write(NO_LOCK, (context) => {
       // The work may run again from its start, so the served owners are taken over only after it has succeeded.
-      const served = new Map(this.#served);
-      return remember(claimTasks(context, { worker, agents, room, served }), () => {
-        served.forEach((scope, level) => this.#served.set(level, scope));
-      });
-    }).then((tasks) => this.#known(tasks));
+      served = new Map(this.#served);
+      return claimTasks(context, { worker, agents, room, served });
+    });
+    served.forEach((scope, level) => this.#served.set(level, scope));
+    return this.#known(tasks);
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
@@ -275,10 +276,4 @@ function* endDamaged(context: TaskContext, fence: Fence, batch: EncodedBatch): Q
 
 function accepted(entry: NewTask, row: AcceptedRow, leased: boolean): AcceptOutcome {
   return { kind: 'accepted', task: taskOfNew(entry, row.created_at), seq: 1, leased };
-}
-
-function* remember<Result>(work: Query<Result>, done: () => void): Query<Result> {
-  const result = yield* work;
-  done();
-  return result;
 }
