@@ -142,7 +142,8 @@ export interface OAuthClientOptions extends Omit<OAuth2Client, 'clientSecret'> {
   readonly timeoutMs: number;
 }
 
-export type AccessToken = Readonly<{ token: string; seconds: number }>;
+/** A token, and the header that shows it. */
+export type AccessToken = LoadedValues & { readonly token: string };
 
 /** Makes the function that asks for an access token by client credentials. */
 export type CreateTokenRequest = (options: OAuthClientOptions) => () => Promise<AccessToken>;

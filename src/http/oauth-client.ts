@@ -148,7 +148,8 @@ function checkedToken(token: string, expiresIn: number | undefined, endpoint: st
   if (!TOKEN_PATTERN.test(token) || token.length > TOKEN_MAX_LENGTH)
     throw new LangoError('unavailable', `${endpoint} responded with a token that no header can carry.`);
   const seconds = expiresIn ?? DEFAULT_LIFETIME_SECONDS;
-  return { token, seconds: Math.min(Math.max(seconds, 1), MAX_LIFETIME_SECONDS) };
+  const shown = { headers: { authorization: `Bearer ${token}` } };
+  return { token, shown, seconds: Math.min(Math.max(seconds, 1), MAX_LIFETIME_SECONDS) };
 }
 
 /** The error codes of RFC 6749 section 5.2. Errors quote no other text of a response, which may repeat the request. */

@@ -101,9 +101,9 @@ function oauthLoader(
   });
   const shown = new BoundedCache<string, true>(HIDDEN_TOKENS, { onDropped: (token) => hidden.delete(token) });
   return async () => {
-    const { token, seconds } = await request();
-    hidden.add(token);
-    shown.set(token, true);
-    return { shown: { headers: { authorization: `Bearer ${token}` } }, seconds };
+    const loaded = await request();
+    hidden.add(loaded.token);
+    shown.set(loaded.token, true);
+    return loaded;
   };
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { SettingsContext } from '../../core/capability.js';
 import { BoundedCache } from '../../core/bounded-cache.js';
-import { KeptCredential, type LoadedValues } from '../../core/credential.js';
+import { KeptCredential } from '../../core/credential.js';
 import { LangoError } from '../../core/errors.js';
 import { hashJson } from '../../core/canonical-json.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
@@ -27,6 +27,7 @@ type Mcp = ReturnType<typeof createServers>;
 /** The most owners with a connection. For another owner, the connection that was used longest ago is closed. */
 const MOST_OWNERS = 100;
 const LARGEST_RESPONSE_BYTES = 2 * 1024 * 1024;
+const TOKEN_MS = 10_000;
 
 /** Opens the servers whose tools the agents of this node have. */
 export function openServersHere(context: Context): Mcp {
@@ -149,7 +150,12 @@ function reachOf([name, entry]: NamedServer, parts: ServerParts): McpReach {
     }
     if (oauth2 === undefined) return { kind: 'http', url, headers, fetch };
     const kinds = [{ type: 'oauth2' as const, scopes: oauth2.scopes }];
-    const credential = new KeptCredential(kinds, tokenLoader(oauth2, createFetch));
+    const { clientSecret } = oauth2;
+    const request = createTokenRequest({
+      ...{ ...oauth2, createFetch, timeoutMs: TOKEN_MS },
+      clientSecret: clientSecret === undefined ? undefined : async () => clientSecret,
+    });
+    const credential = new KeptCredential(kinds, request);
     const bound = createOriginFetch({ fetch, origin: new URL(url).origin, credential });
     return { kind: 'http', url, headers, fetch: bound };
   }
@@ -197,20 +203,5 @@ function loginOptionsOf(
       maxBytes: ISSUER_RESPONSE_BYTES,
       privateHint: `If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
     }),
-  };
-}
-
-const TOKEN_MS = 10_000;
-
-/** Asks an issuer for tokens of this server by client credentials. */
-function tokenLoader(oauth2: NonNullable<ServerSettings['oauth2']>, createFetch: Context['createFetch']) {
-  const { clientSecret } = oauth2;
-  const request = createTokenRequest({
-    ...{ ...oauth2, createFetch, timeoutMs: TOKEN_MS },
-    clientSecret: clientSecret === undefined ? undefined : async () => clientSecret,
-  });
-  return async (): Promise<LoadedValues> => {
-    const { token, seconds } = await request();
-    return { shown: { headers: { authorization: `Bearer ${token}` } }, seconds };
   };
 }
