@@ -105,10 +105,7 @@ export class Host {
     const drained = this.pipeline.drain();
     this.#silent.destroy();
     await Promise.all([drained, this.#server.listening ? pause(noticeSeconds * 1_000) : undefined]);
-    if (!this.#server.listening) {
-      this.pipeline.cut();
-      return;
-    }
+    if (!this.#server.listening) return this.pipeline.cut();
     // The server listens until here, so that new requests learn that it stops.
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();

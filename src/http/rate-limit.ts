@@ -99,11 +99,8 @@ export class FailureCounter {
 
   add(address: string): void {
     const window = this.#windows.get(address);
-    if (window) {
-      window.failures += 1;
-      return;
-    }
-    this.#windows.set(address, { since: Date.now(), failures: 1, waiting: 0 });
+    if (window) window.failures += 1;
+    else this.#windows.set(address, { since: Date.now(), failures: 1, waiting: 0 });
   }
 }
 

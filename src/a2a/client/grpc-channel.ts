@@ -11,10 +11,7 @@ import type { ServerTrust } from '../../core/http.js';
 import { assertJsonValue } from '../../core/json.js';
 import { mapMembers } from '../translate/unchecked.js';
 
-export interface GrpcChannel {
-  readonly transport: Transport;
-  close(): void;
-}
+export type GrpcChannel = Awaited<ReturnType<typeof openGrpcChannel>>;
 
 interface ChannelFacts {
   /** The host on the card. The peer's certificate must be for it. */
@@ -34,7 +31,7 @@ const MAX_READS = 1_000_000;
 const CONTAINERS_ALONE = { depth: Infinity, keys: Infinity };
 
 /** Creates a gRPC connection to one address, with the SDK's transport for that version. It connects at the first call. */
-export async function openGrpcChannel(facts: ChannelFacts): Promise<GrpcChannel> {
+export async function openGrpcChannel(facts: ChannelFacts) {
   const { host, port, address, version } = facts;
   const options: ClientOptions = {
     'grpc.default_authority': `${host}:${port}`,

@@ -311,8 +311,8 @@ class TaskWatch {
   }
 
   async #cancel(): Promise<void> {
-    const { link, scope } = this.#watch;
-    if (this.#reader.taskId !== undefined) await cancelTask(link, scope, this.#reader.taskId);
+    const { taskId } = this.#reader;
+    if (taskId !== undefined) await cancelTaskOf(this.#watch.link, this.#watch.scope, { taskId });
   }
 
   readonly #onIdle = (): void => {
@@ -342,7 +342,7 @@ const BEST_EFFORT_MS = 2_000;
 /** Finds the id of the task that began with this message, if the peer lists its tasks. Never rejects. */
 export function findTaskByMessage(
   { tasks }: Link,
-  scope: Caller,
+  scope: Caller | undefined,
   { contextId, messageId: id }: Exclude<AskedTask, { readonly taskId: string }>,
 ): Promise<string | undefined> {
   return withinTimeLimit((signal) => tasks.find({ contextId, id }, { scope, signal }));
@@ -354,13 +354,8 @@ function withinTimeLimit<T>(work: (signal: AbortSignal) => Promise<T>): Promise<
   return waitAtMost(BEST_EFFORT_MS, result);
 }
 
-/** Asks the peer to cancel a task. Best effort, for at most two seconds. Never rejects. */
-async function cancelTask({ tasks }: Link, scope: Caller | undefined, taskId: string): Promise<void> {
-  await withinTimeLimit((signal) => tasks.cancel(taskId, { scope, signal }));
-}
-
-/** Cancels a task that is known by its id or by the message that began it. Best effort. Never rejects. */
-export async function cancelTaskOf(link: Link, scope: Caller, task: AskedTask): Promise<void> {
+/** Cancels a task that is known by its id or by the message that began it. Best effort, for seconds. Never rejects. */
+export async function cancelTaskOf(link: Link, scope: Caller | undefined, task: AskedTask): Promise<void> {
   const taskId = 'taskId' in task ? task.taskId : await findTaskByMessage(link, scope, task);
-  if (taskId !== undefined) await cancelTask(link, scope, taskId);
+  if (taskId !== undefined) await withinTimeLimit((signal) => link.tasks.cancel(taskId, { scope, signal }));
 }

@@ -51,12 +51,9 @@ function catalogLink({ baseUrl }: HttpExchange): string {
   ].join(', ');
 }
 
-interface AskedCard {
-  readonly version: ProtocolVersion | undefined;
-  readonly isGo: boolean;
-}
+type Asked = Readonly<{ version: ProtocolVersion | undefined; isGo: boolean }>;
 
-function servedCard(json: JsonObject, { version, isGo }: AskedCard, key: SigningKey | undefined) {
+function servedCard(json: JsonObject, { version, isGo }: Asked, key: SigningKey | undefined) {
   const old = toOldCard(json);
   if (!old || version === '1.0') return signedJson(json, key);
   return version === '0.3' ? old : signedJson(toCardOfBoth(json, old, isGo), key, json);

@@ -99,7 +99,7 @@ function searchEntries({ entries, source }: Registry, request: Json): JsonObject
     })
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score);
-  const { items, next } = pageOf(found, { size: pageSize, token: pageToken, defaultSize: SEARCH_PAGE });
+  const { items, next } = pageOf(found, SEARCH_PAGE, { size: pageSize, token: pageToken });
   // This registry asks no other one, and knows none to recommend.
   return { results: items, ...(federation === 'referrals' && { referrals: [] }), ...next };
 }
@@ -130,8 +130,11 @@ function listEntries({ entries }: Registry, query: URLSearchParams): JsonObject 
     .filter(fits)
     .sort((a, b) => sign * textOf(a[field]).localeCompare(textOf(b[field]), 'en'));
   const size = query.get('pageSize');
-  const paging = { size: size === null ? undefined : Number(size), defaultSize: LIST_PAGE };
-  const { items, next } = pageOf(sorted, { ...paging, token: query.get('pageToken') ?? undefined });
+  const token = query.get('pageToken') ?? undefined;
+  const { items, next } = pageOf(sorted, LIST_PAGE, {
+    size: size === null ? undefined : Number(size),
+    token,
+  });
   return { items, total: sorted.length, ...next };
 }
 
@@ -146,13 +149,7 @@ function filterIn(query: URLSearchParams): (entry: JsonObject) => boolean {
   }
 }
 
-interface Paging {
-  readonly size: Json | undefined;
-  readonly token: Json | undefined;
-  readonly defaultSize: number;
-}
-
-function pageOf(all: readonly JsonObject[], { size = 0, token = '', defaultSize }: Paging) {
+function pageOf(all: readonly JsonObject[], defaultSize: number, { size = 0, token = '' }: JsonObject) {
   if (typeof size !== 'number' || !Number.isInteger(size) || size < 0 || size > MAX_PAGE)
     throw wrong('pageSize', `must be a whole number up to ${MAX_PAGE}`);
   if (typeof token !== 'string' || !/^\d{0,6}$/.test(token))
