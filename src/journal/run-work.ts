@@ -26,24 +26,29 @@ export interface RunWorkOptions {
 
 /**
  * Has the agent of a task work on it within its time, and closes the run with exactly one `run-end` event, unless another
- * process has to go on with the task. Resolves with true when the task has to run again, as another message arrived during
- * the run. Never rejects.
+ * process has to go on with the task. Resolves with `again` when the task has to run again, as another message arrived
+ * during the run, and with `never` when it has ended. Never rejects.
  */
-export async function workOn(run: TaskRun, replay: Replay, options: RunWorkOptions): Promise<boolean> {
+export async function workOn(
+  run: TaskRun,
+  replay: Replay,
+  options: RunWorkOptions,
+): Promise<'again' | 'later' | 'never'> {
   using _limit = limitTime(run, options);
   const known = run.inputs.length;
   try {
     const result = await runAgent(run, replay, options);
     if (result && acceptsMoreInput(result) && run.inputs.length > known) {
       await run.settle();
-      return true;
+      return 'again';
     }
     await (result ? close(run, result, options) : run.settle());
+    if (result && isTerminal(result.state)) return 'never';
   } catch (error) {
     const level = isLangoError(error, 'fenced') ? 'info' : 'error';
     run.logger[level]('a run ended without its run-end event', { error: errorText(error) });
   }
-  return false;
+  return 'later';
 }
 
 /** For the time limits of all runs. */

@@ -34,6 +34,11 @@ export class TaskPast {
     this.#replays.set(taskId, replay, replay.size);
     return replay.copy();
   }
+
+  /** Drops what is kept of a task that runs no more. */
+  forget(taskId: string): void {
+    this.#replays.take(taskId);
+  }
 }
 
 /** Fails a task whose journal is damaged: it would be claimed forever. Leaves one that may be read later. Never rejects. */

@@ -203,9 +203,10 @@ export class Worker {
       openLogger: () => this.#loggerOf(task),
       scrubber: secrets.scrubber(task),
     });
-    const done = workOn(run, replay, this.#options).then((again) => {
+    const done = workOn(run, replay, this.#options).then((runs) => {
       this.#runs.delete(task.id);
-      if (again) this.launch(task);
+      if (runs === 'never') this.#past.forget(task.id);
+      if (runs === 'again') this.launch(task);
       this.#releaseSlot(task);
     });
     this.#runs.set(task.id, { run, firstAppend, done });

@@ -4,8 +4,13 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { TaskReading } from '../../src/a2a/server/task-reading.js';
 import type { ServerOptions } from '../../src/index.js';
+import { Replay } from '../../src/journal/replay.js';
 import type { TestServer } from '../support/server.js';
+import { until } from '../support/until.js';
 import { decide, doings, sendText, startServer, untilEnded, withServer } from '../support/server.js';
 
 /** Approvals over A2A with the offline model, the real tools and a real server. */
@@ -23,6 +28,20 @@ async function fill(server: TestServer): Promise<string> {
   await mkdir(folder, { recursive: true });
   await writeFile(path.join(folder, 'a.txt'), 'a');
   return folder;
+}
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** Weak references to all objects of a class whose method is called from now on. */
+function seenBy<Name extends string>(prototype: Record<Name, () => unknown>, method: Name) {
+  const seen: WeakRef<object>[] = [];
+  const original = prototype[method];
+  prototype[method] = function (this: object) {
+    seen.push(new WeakRef(this));
+    return original.call(this as typeof prototype);
+  };
+  return seen;
 }
 
 describe('a call that waits for a person', () => {
@@ -55,6 +74,22 @@ describe('a call that waits for a person', () => {
       await fill(server);
       expect((await decide(server, asked, { decision: 'approve' })).end.state).toBe('failed');
       expect(existsSync(folder)).toBe(true);
+    });
+  });
+
+  it('leaves nothing of its tasks in memory once they have ended', async () => {
+    const replays = seenBy(Replay.prototype, 'copy');
+    const readings = seenBy(TaskReading.prototype, 'toSnapshot');
+    await withServer(options(), async (server) => {
+      await fill(server);
+      const asked = await sendText(server, REQUEST);
+      await decide(server, asked, { decision: 'approve' });
+      const seen = [...replays, ...readings];
+      expect(Math.min(replays.length, readings.length)).toBeGreaterThan(0);
+      await until(() => {
+        collectGarbage();
+        return seen.every((one) => one.deref() === undefined);
+      });
     });
   });
 

@@ -179,6 +179,7 @@ export class AgentTasks {
     for await (const { events, live } of this.journal.watch(taskId, cursor, signal)) {
       for (const event of events) {
         const isShown = changes.add(event);
+        if (endsTask(event)) this.waiting.forget(taskId);
         cursor = event.seq;
         if (cursor <= after) continue;
         const ones = isShown ? text.event(event) : [];

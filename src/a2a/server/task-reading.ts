@@ -117,6 +117,11 @@ export class WaitingTasks {
     const { id, state } = reading.record;
     if (reading instanceof WaitingTask && !isTerminal(state)) this.#tasks.set(id, reading, reading.size);
   }
+
+  /** Drops the reading of a task that has ended. */
+  forget(taskId: string): void {
+    this.#tasks.take(taskId);
+  }
 }
 
 /** Reads the log of a task up to and including `head`. */
