@@ -96,11 +96,9 @@ export class EventWriter {
   async append(event: NewEvent): Promise<void> {
     this.#unpreview(event);
     const events = this.#scrubber.scrub(event, false);
-    const last = events.at(-1);
-    for (const earlier of events.slice(0, -1)) this.#enqueue(earlier);
-    if (!last) return this.settle();
+    if (events.length === 0) return this.settle();
     if (this.#failure) throw this.#failure;
-    this.#push(last);
+    for (const scrubbed of events) this.#push(scrubbed);
     await new Promise<void>((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
       this.#flush();

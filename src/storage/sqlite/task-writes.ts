@@ -17,15 +17,15 @@ import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 /*
  * The parameters of what is written most have no names: finding the values by name takes as long as the insert itself.
  */
-const ENDED_BEFORE = 'iif(?, (SELECT coalesce(max(key), 0) + 1 FROM tasks), NULL)';
 const INSERT_TASK = `INSERT INTO tasks (key, ${TASK_COLUMNS.join(', ')}, lease_until, ended_before,
     status_at, created_at, epoch, crashes, cancel_requested)
-  VALUES (?, ${TASK_COLUMNS.map(() => '?').join(', ')}, ?, ${ENDED_BEFORE}, ?, ?, 1, 0, 0)`;
+  VALUES (?, ${TASK_COLUMNS.map(() => '?').join(', ')}, ?, ?, ?, ?, 1, 0, 0)`;
 /** For events that do not change the state. Updates no index. */
 const ADVANCE = 'UPDATE tasks SET head = ?, lease_until = ?, crashes = iif(?, 0, crashes) WHERE key = ?';
 /** For events that change the state. */
 const ADVANCE_TO = `UPDATE tasks SET head = ?, lease_until = ?, crashes = iif(?, 0, crashes),
-    state = ?, status_message = ?, status_at = ?, expires_at = ?, ended_before = ${ENDED_BEFORE},
+    state = ?, status_message = ?, status_at = ?, expires_at = ?,
+    ended_before = iif(?, (SELECT coalesce(max(key), 0) + 1 FROM tasks), NULL),
     lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
   WHERE key = ?`;
 
@@ -64,7 +64,9 @@ export function* acceptTask(context: TaskContext, entry: NewTask, start: KeyedSt
   const row = newTaskColumns(entry, start);
   const values = TASK_COLUMNS.map((column) => row[column]);
   const leaseUntil = waits ? 0 : now + LEASE_MS;
-  yield* run(INSERT_TASK, key, ...values, leaseUntil, isTerminal(row.state) ? 1 : 0, now, now);
+  // No later task is stored yet, so all that will be have a larger key.
+  const endedBefore = isTerminal(row.state) ? key : null;
+  yield* run(INSERT_TASK, key, ...values, leaseUntil, endedBefore, now, now);
   yield* insertEvents(context, { id, key, head: row.head }, [message, ...firstEvents.events]);
   if (push) yield* pushes.put({ scope, taskId: id }, push, { cursor: 1, now });
   return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: !waits };
