@@ -10,7 +10,7 @@ import { loadConfig, type LoadedConfig, type LoadOptions } from '../config/load.
 import type { Env } from '../config/env.js';
 import type { Terminal } from '../terminal/terminal.js';
 import { loadToken } from '../config/node-credentials.js';
-import { isRunningAt, runningPort } from '../config/running-server.js';
+import { runningPort } from '../config/running-server.js';
 import { hostInUrl, isLoopback } from '../core/addresses.js';
 import { silentLogger } from '../core/logger.js';
 import type { ServerTrust } from '../core/http.js';
@@ -159,7 +159,7 @@ function parseUrl(text: string): URL {
 async function isOwn(url: URL, config: Config): Promise<boolean> {
   const { home, server } = config;
   const { baseUrl } = config.a2a;
-  if (isLoopback(url.hostname)) return isRunningAt(home, portOf(url));
+  if (isLoopback(url.hostname)) return (await runningPort(home)) === portOf(url);
   const isBound = server.port !== 0 && url.origin === new URL(configuredOrigin(config)).origin;
   return isBound || (baseUrl !== undefined && url.origin === new URL(baseUrl).origin);
 }

@@ -35,11 +35,6 @@ export async function runningPort(home: string): Promise<number | undefined> {
   }
 }
 
-/** Whether the server of the data folder runs and has this port. */
-export async function isRunningAt(home: string, port: number): Promise<boolean> {
-  return (await runningPort(home)) === port;
-}
-
 /** Distinguishes a process from a later one with the same id: field 22 of /proc/PID/stat, after a name that may hold ")". */
 async function startTimeOf(pid: number): Promise<string | undefined> {
   const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');

@@ -2,7 +2,7 @@ import { afterEach, expect, it, jest } from '@jest/globals';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { isRunningAt, recordRunningServer } from '../../src/config/running-server.js';
+import { recordRunningServer, runningPort } from '../../src/config/running-server.js';
 
 afterEach(() => void jest.restoreAllMocks());
 
@@ -16,16 +16,16 @@ function refuseSignals(): void {
 it('the running server of a data folder is the process that recorded itself, not a later one with the same id', async () => {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-running-'));
   const forget = await recordRunningServer(home, 4100);
-  expect([await isRunningAt(home, 4100), await isRunningAt(home, 4101)]).toEqual([true, false]);
+  expect(await runningPort(home)).toBe(4100);
   refuseSignals();
-  expect(await isRunningAt(home, 4100)).toBe(true);
+  expect(await runningPort(home)).toBe(4100);
   const file = path.join(home, 'server.json');
   const record = JSON.parse(await readFile(file, 'utf8')) as object;
   await writeFile(file, JSON.stringify({ ...record, started: '1' }));
-  expect(await isRunningAt(home, 4100)).toBe(false);
+  expect(await runningPort(home)).toBeUndefined();
   jest.restoreAllMocks();
-  expect(await isRunningAt(home, 4100)).toBe(false);
+  expect(await runningPort(home)).toBeUndefined();
   await forget();
-  expect(await isRunningAt(home, 4100)).toBe(false);
+  expect(await runningPort(home)).toBeUndefined();
   await rm(home, { recursive: true });
 });
