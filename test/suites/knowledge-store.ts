@@ -66,7 +66,7 @@ export function knowledgeStoreSuite(name: string, open: () => Promise<AllStores>
       expect(await store.forget(ALICE, KEY)).toBe(0);
       expect(await contents()).toEqual([]);
       expect(await storage.library.findText(ALICE, { text: 'fridays', limit: 5 })).toEqual([]);
-      expect((await storage.library.list(ALICE, { limit: 5 })).documents).toEqual([]);
+      expect((await storage.library.list(ALICE, { limit: 5 })).items).toEqual([]);
     });
 
     it('deletes a context: the entries whose newest version is from it, and its versions of others', async () => {

@@ -122,7 +122,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       await put('secret', 'the plan of alice');
       expect(await find('plan', BOB)).toEqual([]);
       expect(await find('plan', ALICE_ELSEWHERE)).toEqual([]);
-      expect((await library.list(BOB, { limit: 10 })).documents).toEqual([]);
+      expect((await library.list(BOB, { limit: 10 })).items).toEqual([]);
       expect(await library.remove(BOB, 'documents')).toBe(0);
       await library.put(BOB, documentOf('own', 'the plan of bob'));
       expect(await find('plan', BOB)).toEqual(['own']);
@@ -147,9 +147,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       const [first] = await library.findText(ALICE, { text: 'alpha', limit: 1 });
       expect(await put('a', 'alpha', { modifiedAt: 2 })).toBe('unchanged');
       expect((await library.findText(ALICE, { text: 'alpha', limit: 1 }))[0]?.id).toBe(first?.id);
-      expect((await library.list(ALICE, { limit: 10 })).documents).toMatchObject([
-        { name: 'a', modifiedAt: 2 },
-      ]);
+      expect((await library.list(ALICE, { limit: 10 })).items).toMatchObject([{ name: 'a', modifiedAt: 2 }]);
       expect(await put('a', 'beta')).toBe('changed');
       expect(await find('alpha')).toEqual([]);
       expect(await find('beta')).toEqual(['a']);
@@ -165,7 +163,7 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       const other = () => library.put(BOB, documentOf('of bob', 'alpha'));
       expect(await expectTurnWithin(() => library.remove(ALICE, 'documents'), other)).toBe(130);
       expect(await find('alpha')).toEqual([]);
-      expect((await library.list(BOB, { limit: 5 })).documents).toHaveLength(1);
+      expect((await library.list(BOB, { limit: 5 })).items).toHaveLength(1);
     });
 
     it('replaces and removes a long document in steps, and lets others write meanwhile', async () => {
@@ -184,9 +182,9 @@ export function libraryStoreSuite(name: string, open: () => Promise<AllStores>):
       for (const file of ['a', 'b', 'c']) await put(file, file);
       await put('d', 'd', { collection: 'others' });
       const first = await library.list(ALICE, { limit: 2, only: ['documents'] });
-      expect(first.documents.map((document) => document.name)).toEqual(['a', 'b']);
+      expect(first.items.map((document) => document.name)).toEqual(['a', 'b']);
       const second = await library.list(ALICE, { limit: 2, only: ['documents'], after: first.next! });
-      expect(second).toMatchObject({ documents: [{ name: 'c' }], next: undefined });
+      expect(second).toMatchObject({ items: [{ name: 'c' }], next: undefined });
       expect(await library.collections(ALICE)).toMatchObject([
         { name: 'documents', documents: 3, passages: 3, embedded: 0, model: '', dimension: 0 },
         { name: 'others', documents: 1 },

@@ -33,7 +33,9 @@ export class Sessions {
     if (known) await this.#close(key, known);
     this.#closeOldestIfFull();
     const slot = this.#freeSlot();
-    const browser: OpenBrowser = { slot, driver: this.#launch(slot, () => this.#forget(key, browser)) };
+    this.#swept ??= removeStaleProfiles(this.#options.chromium);
+    const launch = () => Driver.open(this.#options, slot, () => this.#forget(key, browser));
+    const browser: OpenBrowser = { slot, driver: this.#swept.then(launch) };
     this.#browsers.set(key, browser);
     try {
       browser.opened = await browser.driver;
@@ -69,11 +71,6 @@ export class Sessions {
   async closeAll(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#browsers].map(([key, browser]) => this.#close(key, browser)));
-  }
-
-  async #launch(slot: number, onEnd: () => void): Promise<Driver> {
-    await (this.#swept ??= removeStaleProfiles(this.#options.chromium));
-    return Driver.open(this.#options, slot, onEnd);
   }
 
   async #close(key: string, browser: OpenBrowser): Promise<void> {

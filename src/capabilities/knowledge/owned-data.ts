@@ -58,9 +58,7 @@ function entries(
 /** Lists the records of ingested files, without their text. */
 async function readDocuments({ library }: KnowledgeStores, scope: Scope, after: string) {
   if (!/^\d{0,15}$/.test(after)) throw invalidCursor();
-  const query = { limit: PAGE, except: AGENT_COLLECTIONS, ...(after === '' ? {} : { after }) };
-  const { documents, next } = await library.list(scope, query);
-  return { items: documents, next };
+  return library.list(scope, { limit: PAGE, except: AGENT_COLLECTIONS, after });
 }
 
 async function removeEntries({ knowledge }: KnowledgeStores, scope: Scope, kind: EntryKind): Promise<number> {
@@ -74,7 +72,7 @@ async function removeEntries({ knowledge }: KnowledgeStores, scope: Scope, kind:
 
 async function removeDocuments({ library }: KnowledgeStores, scope: Scope): Promise<number> {
   for (let removed = 0; ;) {
-    const { documents } = await library.list(scope, { limit: PAGE });
+    const { items: documents } = await library.list(scope, { limit: PAGE });
     if (documents.length === 0) return removed;
     for (const [collection, members] of Map.groupBy(documents, (one) => one.collection)) {
       const origins = members.map(({ origin }) => origin);

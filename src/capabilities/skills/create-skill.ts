@@ -118,7 +118,7 @@ export function importSkillTool(catalog: SkillCatalog, { budget, folders, parser
     async execute({ path, replace = false }, context) {
       const { tenant, owner, signal } = context;
       const scope = { tenant, owner };
-      const found = await readSource(path, await folders.open(scope));
+      const found = await readSource(path, await folders.openReal(scope));
       const files = Buffer.isBuffer(found) ? await parsers.parse(ARCHIVE, found, { scope, signal }) : found;
       // Anyone may have written to the workspace, so an imported skill counts as text from outside.
       const saved = await budget.spend(context, bytesOf(files), () =>
@@ -139,9 +139,7 @@ async function readSource(path: string, roots: readonly string[]): Promise<reado
 /** Resolves the real path. Rejects with `not-found` for every path outside the workspace, and so reveals nothing about it. */
 async function insideWorkspace(path: string, roots: readonly string[]): Promise<string> {
   const real = await realpath(resolve(roots[0] ?? '/', path)).catch(() => undefined);
-  const limits = await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)));
-  if (real !== undefined && limits.some((limit) => limit !== undefined && real.startsWith(limit + sep)))
-    return real;
+  if (real !== undefined && roots.some((root) => real.startsWith(root + sep))) return real;
   const quoted = JSON.stringify(path.slice(0, 200));
   throw new LangoError('not-found', `path: ${quoted} does not exist in the workspace.`);
 }

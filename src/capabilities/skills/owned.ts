@@ -22,7 +22,7 @@ export function ownedSkills(catalog: SkillCatalog): OwnedData {
       skills: {
         async list(scope, after) {
           const skills = await listOwned(catalog, scope);
-          const files = await Promise.all(skills.map((skill) => filesOf(skill, `${skill.name}/`)));
+          const files = await Promise.all(skills.map(filesOf));
           return pageOfFiles(
             after,
             files.flat(),
@@ -106,8 +106,8 @@ interface ListedFile {
   readonly cursor: string;
 }
 
-async function filesOf(skill: StoredSkill, prefix = ''): Promise<readonly ListedFile[]> {
-  return (await listFiles(skill.folder)).map((path) => ({ skill, path, cursor: prefix + path }));
+async function filesOf(skill: StoredSkill): Promise<readonly ListedFile[]> {
+  return (await listFiles(skill.folder)).map((path) => ({ skill, path, cursor: `${skill.name}/${path}` }));
 }
 
 /** Reads the files after a cursor, in the order of the cursors, until the page is full. */

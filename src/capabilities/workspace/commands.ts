@@ -36,9 +36,11 @@ export async function openCommands(context: WorkspaceContext): Promise<ToolFamil
     scrubber: (scope) => guard.scrubber(scope),
     logger,
   });
+  const isAsked = node.needsApproval('exec');
+  const approval = isAsked ? 'so each one waits for approval' : 'and approval.policy asks nobody';
   const problem = sandbox
     ? sandbox.lacks && { code: 'weak-sandbox', text: `this machine lacks ${sandbox.lacks}` }
-    : { code: 'no-sandbox', text: unsandboxedText(reason, node.needsApproval('exec')) };
+    : { code: 'no-sandbox', text: `commands run without a sandbox, ${approval}: ${reason}` };
   const finding: NodeFinding = problem
     ? { ...problem, subject: 'sandbox', state: 'warn' }
     : { code: 'sandboxed', subject: 'sandbox', state: 'ok', text: 'commands run in one' };
@@ -78,9 +80,4 @@ async function createForwarderOpener(
 export function serviceFetch({ settings, createFetch }: WorkspaceContext): typeof fetch {
   const { timeoutSeconds, answerBytes } = settings['tools.http'];
   return createFetch({ timeoutMs: timeoutSeconds * 1_000, maxBytes: answerBytes });
-}
-
-function unsandboxedText(reason: string, needsApproval: boolean): string {
-  const approval = needsApproval ? 'so each one waits for approval' : 'and approval.policy asks nobody';
-  return `commands run without a sandbox, ${approval}: ${reason}`;
 }

@@ -1,15 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { nameKey, type Direction, type GraphStore, type KnownTriple } from '../stores/graph.js';
+import { nameKey, type EdgeQuery, type GraphStore, type KnownTriple } from '../stores/graph.js';
 import type { Scope } from '../../../core/task.js';
 
-interface TraversalOptions {
+/** `limit`: the most triples. */
+interface TraversalOptions extends EdgeQuery {
   readonly scope: Scope;
   readonly start: string;
   readonly maxDepth: number;
-  readonly predicates: readonly string[] | undefined;
-  readonly direction: Direction;
-  /** Maximum number of triples. */
-  readonly limit: number;
   readonly signal: AbortSignal;
 }
 

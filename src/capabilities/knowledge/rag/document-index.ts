@@ -40,8 +40,9 @@ export function documentOperations({
   return {
     async listDocuments({ collection: only, after }, { scope }) {
       const collections = only === undefined ? { except: AGENT_COLLECTIONS } : { only };
-      const page = await library.list(scope, { ...collections, after, limit: DOCUMENTS_PER_PAGE });
-      return { ...page, maxBytes };
+      const query = { ...collections, after, limit: DOCUMENTS_PER_PAGE };
+      const { items: documents, next } = await library.list(scope, query);
+      return { documents, next, maxBytes };
     },
     /**
      * Rejects with `timeout` and `too-large` when the file takes too much time or memory to read, and with `too-many` when

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BoundedCache } from '../../../core/bounded-cache.js';
 import { LangoError } from '../../../core/errors.js';
-import { cosine, Nearest, VectorTable, type Near } from './vector-table.js';
+import { cosine, Nearest, VectorTable } from './vector-table.js';
 import type { CollectionRow } from './library-rows.js';
 import { all, first, type SqlDatabase } from '../../../core/sql.js';
 
@@ -20,7 +20,7 @@ const PAGE =
 /** The vectors that were written after a stamp, and the newest stamp. Only databases that are shared have stamps. */
 const NEW = 'SELECT passage, vector, stamp FROM vectors WHERE collection = ? AND stamp > ? ORDER BY stamp';
 const NEWEST = 'SELECT coalesce(max(stamp), 0) AS stamp FROM vectors WHERE collection = ?';
-const ONE = 'SELECT vector FROM vectors WHERE passage = ?';
+const SOME = 'SELECT passage, vector FROM vectors WHERE passage IN';
 
 /** The vectors of a collection, in memory or still being read. */
 interface CachedTable {
@@ -64,9 +64,12 @@ export class VectorSearch {
         if (row + ROWS_PER_TURN < table.size) await nextTurn();
       }
     }
-    const exact: Near[] = [];
-    for (const { id } of best.list()) exact.push(...(await this.#compare(id, vector)));
-    exact.sort((a, b) => b.score - a.score || a.id - b.id);
+    const sql = `${SOME} ${this.#database.dialect.items('number')}`;
+    const ids = JSON.stringify(best.list().map(({ id }) => id));
+    const rows = await this.#database.read(() => all<VectorRow>(sql, ids));
+    const exact = rows
+      .map((row) => ({ id: row.passage, score: cosine(toVector(row.vector), vector) }))
+      .sort((a, b) => b.score - a.score || a.id - b.id);
     return new Map(exact.slice(0, limit).map(({ id, score }) => [id, score]));
   }
 
@@ -88,11 +91,6 @@ export class VectorSearch {
   /** Changes a table once it is read completely, because its rows may have been read before the commit. */
   #change(collectionId: number, change: (table: VectorTable) => void): void {
     this.#tables.get(collectionId)?.reading.then(change, () => undefined);
-  }
-
-  async #compare(id: number, vector: Float32Array): Promise<readonly Near[]> {
-    const row = await this.#database.read(() => first<Pick<VectorRow, 'vector'>>(ONE, id));
-    return row ? [{ id, score: cosine(toVector(row.vector), vector) }] : [];
   }
 
   async #table(collection: CollectionRow): Promise<VectorTable> {

@@ -42,11 +42,9 @@ export interface KnownTriple extends Triple {
 /** A member that is absent matches anything. */
 type TriplePattern = Partial<Triple>;
 
-export type Direction = 'out' | 'in' | 'both';
-
-interface EdgeQuery {
+export interface EdgeQuery {
   /** `out`: the node is the subject; `in`: it is the object. */
-  readonly direction: Direction;
+  readonly direction: 'out' | 'in' | 'both';
   /** Undefined for all. */
   readonly predicates: readonly string[] | undefined;
   readonly limit: number;

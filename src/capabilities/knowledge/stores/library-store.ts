@@ -1,4 +1,5 @@
 import { LangoError } from '../../../core/errors.js';
+import type { Page } from '../../../core/page.js';
 import { all, column, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
@@ -24,27 +25,23 @@ import { assertDimension, toBlob, VectorSearch } from '../sql/vector-search.js';
 import type { GraphStore } from './graph.js';
 import type {
   CollectionFilter,
-  DocumentPage,
-  DocumentQuery,
+  DocumentRecord,
   Hit,
   NewDocument,
   TextQuery,
-  Unembedded,
   VectorQuery,
 } from './library.js';
 
-const list = ({
-  items,
-}: Dialect): string => `SELECT d.id, c.name AS collection, d.origin, d.name, d.hash, d.modified_at, d.bytes, d.facts, d.saved_at,
-    d.passages
+const list = ({ items }: Dialect): string => `
+  SELECT d.id, c.name AS collection, d.origin, d.name, d.hash, d.modified_at, d.bytes, d.facts, d.saved_at, d.passages
   FROM documents d JOIN collections c ON c.id = d.collection
   WHERE d.collection IN ${items('number')} AND d.id > ? ORDER BY d.id LIMIT ?`;
-const ORIGINS = 'SELECT origin FROM documents WHERE collection = ?';
+const ORIGINS = `SELECT d.origin FROM documents d JOIN collections c ON c.id = d.collection
+  WHERE c.tenant = ? AND c.owner = ? AND c.name = ?`;
 /** The number of documents that one transaction removes. */
 const REMOVED_AT_ONCE = 20;
-const unembedded = ({
-  items,
-}: Dialect): string => `SELECT p.id, d.name, p.heading, p.text FROM passages p JOIN documents d ON d.id = p.document
+const unembedded = ({ items }: Dialect): string => `
+  SELECT p.id, d.name, p.heading, p.text FROM passages p JOIN documents d ON d.id = p.document
   WHERE p.collection IN ${items('number')} AND p.embedded = 0 ORDER BY p.id LIMIT ?`;
 const COLLECTION_OF = 'SELECT id, collection FROM passages WHERE id IN';
 const ADD_VECTOR = `INSERT INTO vectors (passage, collection, vector) VALUES (?, ?, ?)
@@ -136,7 +133,9 @@ export class LibraryStore {
    * in one transaction; when one fails, a repeated call continues.
    */
   async remove(scope: Scope, collection: string, origins?: readonly string[]): Promise<number> {
-    const targets = origins ?? (await this.#database.read(() => originsIn(scope, collection)));
+    const { tenant, owner } = scope;
+    const listAll = () => column<string>(ORIGINS, tenant, owner, collection);
+    const targets = origins ?? (await this.#database.read(listAll));
     let removed = 0;
     for (let from = 0; from < targets.length; from += REMOVED_AT_ONCE) {
       const some = targets.slice(from, from + REMOVED_AT_ONCE);
@@ -150,13 +149,17 @@ export class LibraryStore {
     return removed;
   }
 
-  async list(scope: Scope, { limit, after, ...collections }: DocumentQuery): Promise<DocumentPage> {
+  /** `after`: the `next` of the page before. */
+  async list(
+    scope: Scope,
+    { limit, after, ...collections }: CollectionFilter & Readonly<{ limit: number; after?: string }>,
+  ): Promise<Page<DocumentRecord>> {
     const sql = list(this.#database.dialect);
     const ids = JSON.stringify((await this.collections(scope, collections)).map(({ id }) => id));
     const rows = await this.#database.read(() => all<Row>(sql, ids, Number(after ?? 0), limit));
     const next = rows.length === limit ? (rows.at(-1)?.['id'] as number) : undefined;
     return {
-      documents: rows.map(({ id: _, ...row }) => toRecord(row, DOCUMENT_FORMAT)),
+      items: rows.map(({ id: _, ...row }) => toRecord(row, DOCUMENT_FORMAT)),
       next: next === undefined ? undefined : String(next),
     };
   }
@@ -182,13 +185,13 @@ export class LibraryStore {
     return this.#database.read(() => readHits(this.#database.dialect, found));
   }
 
-  /** Lists passages without a vector, in collections that have no vectors of a model other than `model`. */
-  async unembedded(scope: Scope, model: string, limit: number): Promise<readonly Unembedded[]> {
+  /** Lists passages without a vector, with the parts that one is made of, in collections that have no vectors of a model other than `model`. */
+  async unembedded(scope: Scope, model: string, limit: number) {
     const collections = (await this.collections(scope)).filter((collection) => isFor(collection, model));
     const ids = JSON.stringify(collections.map(({ id }) => id));
     const sql = unembedded(this.#database.dialect);
     const rows = await this.#database.read(() => all<Row>(sql, ids, limit));
-    return rows.map((row) => toRecord(row, DOCUMENT_FORMAT));
+    return rows.map((row) => toRecord<Pick<Hit, 'id' | 'name' | 'heading' | 'text'>>(row, DOCUMENT_FORMAT));
   }
 
   /**
@@ -246,22 +249,12 @@ function* dropSome(dialect: Dialect, collectionId: number): Query<readonly numbe
   return passages;
 }
 
-function* originsIn(scope: Scope, collection: string): Query<readonly string[]> {
-  const [row] = yield* findCollections(scope, { only: [collection] });
-  return row ? yield* column<string>(ORIGINS, row.id) : [];
-}
-
-interface PlacedVectors {
-  readonly collection: CollectionRow;
-  readonly vectors: ReadonlyMap<number, Float32Array>;
-}
-
 /** Stores vectors. Resolves with them by collection, without those of passages that were removed. */
 function* addVectors(
   dialect: Dialect,
   scope: Scope,
   { model, vectors }: { readonly model: string; readonly vectors: ReadonlyMap<number, Float32Array> },
-): Query<readonly PlacedVectors[]> {
+) {
   const ids = JSON.stringify([...vectors.keys()]);
   const found = yield* all<Record<'id' | 'collection', number>>(
     `${COLLECTION_OF} ${dialect.items('number')}`,

@@ -37,7 +37,7 @@ export interface NewDocument {
   readonly passages: readonly Passage[];
 }
 
-interface DocumentRecord extends Omit<NewDocument, 'passages'> {
+export interface DocumentRecord extends Omit<NewDocument, 'passages'> {
   readonly savedAt: number;
   /** The number of passages. */
   readonly passages: number;
@@ -74,20 +74,6 @@ export interface VectorQuery extends CollectionFilter {
   readonly model: string;
   readonly limit: number;
 }
-
-export interface DocumentQuery extends CollectionFilter {
-  readonly limit: number;
-  /** The `next` of the page before. */
-  readonly after?: string;
-}
-
-export interface DocumentPage {
-  readonly documents: readonly DocumentRecord[];
-  readonly next: string | undefined;
-}
-
-/** A passage without a vector, with the parts that a vector is made of. */
-export type Unembedded = Pick<Hit, 'id' | 'name' | 'heading' | 'text'>;
 
 /** The collections that agents write; documents cannot be ingested into them. */
 export const KNOWLEDGE_COLLECTION = 'knowledge';

@@ -28,8 +28,6 @@ export type NewSealedEntry = Omit<SealedEntry, 'createdAt' | 'updatedAt'>;
 
 const FORMAT = { json: ['metadata', 'source'] };
 
-type EntryKey = readonly [tenant: string, owner: string, kind: VaultKind, name: string];
-
 const OWNED = 'WHERE tenant = ? AND owner = ?';
 const COLUMNS = 'kind, name, version, metadata, sealed, created_at, updated_at';
 
@@ -169,7 +167,7 @@ function* putEntry(
   return { ...entry, createdAt, updatedAt: now };
 }
 
-function keyOf({ tenant, owner }: Scope, kind: VaultKind, name: string): EntryKey {
+function keyOf({ tenant, owner }: Scope, kind: VaultKind, name: string): readonly string[] {
   return [tenant, owner, kind, name];
 }
 

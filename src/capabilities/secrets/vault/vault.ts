@@ -16,16 +16,15 @@ interface VaultOptions extends KeySources {
   readonly store: VaultStore;
 }
 
-interface VaultPlace extends Pick<VaultOptions, 'store' | 'passphrase'> {
-  /** The path of the key file. Its folder must exist: a missing one may be a disk that is not mounted. */
-  readonly keyFile: string;
-}
-
 /**
- * Opens the vault of a data folder. An empty vault has no key yet; the first `put` creates it. Rejects and changes nothing
- * if the passphrase is wrong, or the key file is missing, damaged or readable by other users.
+ * Opens the vault of a data folder. The folder of the key file must exist: a missing one may be a disk that is not mounted.
+ * An empty vault has no key yet; the first `put` creates it. Rejects and changes nothing if the passphrase is wrong, or the
+ * key file is missing, damaged or readable by other users.
  */
-export async function openVault({ keyFile: path, ...place }: VaultPlace): Promise<SealedVault> {
+export async function openVault({
+  keyFile: path,
+  ...place
+}: Omit<VaultOptions, 'keyFile'> & { readonly keyFile: string }): Promise<SealedVault> {
   const hint = 'Let this user read and write it, or name another file in vault.keyFile.';
   const keyFile = new PrivateFile(path, { title: 'key file of the vault', hint, createsFolder: false });
   const options = { ...place, keyFile };

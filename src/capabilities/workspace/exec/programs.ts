@@ -10,16 +10,14 @@ const STDERR_BYTES = 4096;
 const SECONDS = 10_000_000;
 const FILE_BYTES = 1024 ** 3;
 
-type ProgramLimits = Pick<ExecLimits, 'memoryMb' | 'processes'>;
-
 /** Starts programs, each in a separate sandbox, and tracks them, so that none outlives the server. */
 export class SandboxedPrograms implements Programs {
-  readonly #limits: ProgramLimits;
+  readonly #limits: Pick<ExecLimits, 'memoryMb' | 'processes'>;
   readonly #running = new Set<PipedProcess>();
   readonly #sandboxes = new Map<string, Promise<SandboxFinding>>();
   readonly #killAll = () => this.#running.forEach((program) => program.killNow());
 
-  constructor(limits: ProgramLimits) {
+  constructor(limits: Pick<ExecLimits, 'memoryMb' | 'processes'>) {
     this.#limits = limits;
     process.on('exit', this.#killAll);
   }

@@ -11,6 +11,7 @@ class Database {
   reads = 0;
   mayRead: Promise<void> = Promise.resolve();
   readonly isShared = false;
+  readonly dialect = { items: () => '(?)' };
 
   async read<Result>(query: () => Query<Result>): Promise<Result> {
     const work = query();
