@@ -109,12 +109,13 @@ describe('a trace', () => {
   it('is written to the log and the audit log, and sent with push notifications', async () => {
     await using receiver = await PushReceiver.open();
     const settings = { server: { port: 0 }, egress: { allowPrivate: ['127.0.0.1'] } };
-    const quiet = scriptedAgent('mirror', async () => {
+    const logging = scriptedAgent('mirror', async ({ logger }) => {
+      logger.info('works');
       await Promise.resolve();
       return { state: 'completed' };
     });
     const logged: object[] = [];
-    await withServer({ agents: [quiet], settings }, async (server) => {
+    await withServer({ agents: [logging], settings }, async (server) => {
       server.log.child = function child(fields?: object) {
         if (fields) logged.push(fields);
         return this;

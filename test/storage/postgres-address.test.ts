@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { createDriver } from '../../src/storage/postgres/connection.js';
 import { serverProblem } from '../../src/storage/postgres/migrations.js';
 import { langoHere } from '../cli/lango-here.js';
 import { certificate } from '../support/certificates.js';
@@ -121,6 +122,16 @@ function at(
     expect(stderr).toMatch(
       /The database of storage.url does not exist\.[^]*It was: database "gone" does not exist/,
     );
+  });
+
+  it('lets the server end a statement, also over a connection that a pooler hands out', async () => {
+    const driver = await createDriver({
+      ...{ connections: 2, statementSeconds: 3, pooling: 'session', url: at('') },
+    });
+    const single = await driver.connect();
+    for (const on of [driver.pool, single])
+      expect((await on.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '3s' }]);
+    await Promise.all([driver.pool.end(), single.end()]);
   });
 });
 

@@ -1,4 +1,3 @@
-import { createDriver } from '../../src/storage/postgres/connection.js';
 import { openPostgresStores } from '../../lab/all-stores.js';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -356,14 +355,6 @@ const openOne = async () => {
     await (await openPostgresStores({ ...OPTIONS, url })).close();
     await database!.run(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     await dispose();
-  });
-
-  it('lets the server end a statement, with a connection that a pooler keeps for one client too', async () => {
-    const driver = await createDriver({ ...OPTIONS, statementSeconds: 3, url: database!.url });
-    const single = await driver.connect();
-    for (const on of [driver.pool, single])
-      expect((await on.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '3s' }]);
-    await Promise.all([driver.pool.end(), single.end()]);
   });
 
   const itLong = process.env['LANGO_CAMPAIGN'] === '1' ? it : it.skip;
