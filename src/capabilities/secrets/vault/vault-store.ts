@@ -155,7 +155,10 @@ function* putEntry(
   const { kind, name, version, metadata, sealed } = entry;
   const key = keyOf(scope, kind, name);
   const before = yield* first<{ readonly version: number; readonly created_at: number }>(SQL.entry, ...key);
-  if ((before?.version ?? 0) !== version - 1) throw changedMeanwhile(name, before !== undefined);
+  if ((before?.version ?? 0) !== version - 1) {
+    const problem = before ? `There is a "${name}" already.` : `There is no "${name}" any more.`;
+    throw new LangoError('conflict', problem, { hint: 'Read it again, or choose another name.' });
+  }
   const { tenant, owner } = scope;
   const [count = 0] = yield* column<number>(SQL.count, tenant, owner, kind);
   if (!before && count >= max) {
@@ -169,9 +172,4 @@ function* putEntry(
 
 function keyOf({ tenant, owner }: Scope, kind: VaultKind, name: string): readonly string[] {
   return [tenant, owner, kind, name];
-}
-
-function changedMeanwhile(name: string, exists: boolean): LangoError {
-  const message = exists ? `There is a "${name}" already.` : `There is no "${name}" any more.`;
-  return new LangoError('conflict', message, { hint: 'Read it again, or choose another name.' });
 }

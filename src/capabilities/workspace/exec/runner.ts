@@ -4,7 +4,6 @@ import { resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError, serverStopping } from '../../../core/errors.js';
 import { referencedSecrets, replaceReferences, secretReference } from '../../../core/secrets.js';
-import type { Scope } from '../../../core/task.js';
 import type { ToolContext } from '../../../core/tool.js';
 import { withoutNul } from '../fs/paths.js';
 import { changesField, describeChanges } from '../requests/changes.js';
@@ -62,26 +61,28 @@ export class Runner {
    */
   async start(tool: CommandTool, given: CommandInput, context: ToolContext): Promise<Command> {
     const input = await withSecrets(given, context);
-    const roots = await this.#options.folders.openReal(context);
+    const { folders, budget, sandbox, network, scrubber, readable, limits } = this.#options;
+    const roots = await folders.openReal(context);
     const cwd = await resolveFolder(roots, input.cwd ?? '.');
-    const remainingBytes = await this.#options.budget.remainingBytes(context);
+    const fileBytes = Math.min(await budget.remainingBytes(context), FILE_LIMIT_BYTES);
     const command: ShellCommand = {
       shell: this.#shell,
       command: input.command,
       cwd,
       env: { ...this.#environment(roots), ...input.env },
       writable: roots,
-      readable: this.#options.readable?.(context) ?? [],
-      fileBytes: Math.min(remainingBytes, FILE_LIMIT_BYTES),
-      limits: this.#options.limits,
+      readable: readable?.(context) ?? [],
+      ...{ fileBytes, limits },
     };
     let child: Process | undefined;
     let forwarder: Forwarder | undefined;
-    const watch = await this.#options.budget.watch(context, () => void child?.stop());
+    const watch = await budget.watch(context, () => void child?.stop());
     try {
       forwarder = await this.#options.openForwarder?.(context, { ...input, tool });
       if (this.#isClosed) throw serverStopping();
-      child = this.#launch(forwarder ? withForwarder(command, forwarder) : command, context);
+      const reachable = forwarder ? withForwarder(command, forwarder) : command;
+      const launch = sandbox?.launch(reachable, network) ?? unsandboxedLaunch(reachable);
+      child = startProcess(launch, command.limits.outputBytes, scrubber?.(context));
     } catch (error) {
       await forwarder?.close();
       await watch.settle();
@@ -98,12 +99,6 @@ export class Runner {
     const ended = released.finally(() => watch.settle());
     ended.catch(() => undefined);
     return { ...running, ended, stop: () => running.stop().then(() => ended), problem: () => watch.problem };
-  }
-
-  #launch(command: ShellCommand, scope: Scope): Process {
-    const { network, sandbox, scrubber } = this.#options;
-    const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
-    return startProcess(launch, command.limits.outputBytes, scrubber?.(scope));
   }
 
   /** Ends all commands. Resolves when none is running. */
