@@ -80,8 +80,11 @@ export interface CertificateFiles {
 
 /** The limits of outgoing requests. */
 export interface FetchOptions {
-  /** A URL from the configuration. Its host may have a private address, because the operator chose it. */
-  readonly configuredUrl?: string | undefined;
+  /**
+   * URLs from the configuration. Their hosts may have a private address, because the operator chose them; a name that had
+   * public addresses may not change to one.
+   */
+  readonly configuredUrl?: string | readonly string[] | undefined;
   /** Further hosts that may have a private address, as `name` or `name:port`. */
   readonly allowPrivate?: readonly string[];
   /** Maximum time of a request with its whole response; for an event stream, until its headers arrive. */

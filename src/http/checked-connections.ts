@@ -23,22 +23,31 @@ export type CheckedAgents = ReturnType<typeof createCheckedAgents>;
 interface CheckedOptions {
   /** Hosts as `name` or `name:port`. */
   readonly allowPrivate: readonly string[];
+  /** Hosts that may be private too, unless their name had public addresses before. Default: none. */
+  readonly configured?: readonly string[];
   /** Default: Node must trust the certificate of a server. */
   readonly trust?: ServerTrust | undefined;
   /** Default: all hosts are reached directly. */
   readonly proxyFor?: ProxyFor | undefined;
 }
 
-export function createCheckedAgents({ allowPrivate, trust, proxyFor }: CheckedOptions) {
-  const mayBePrivate = allowList(allowPrivate);
-  const publicOnly = agents(false, trust);
-  const unrestricted = agents(true, trust);
-  const choose = (url: URL): typeof publicOnly =>
-    mayBePrivate(url.hostname, portOf(url)) ? unrestricted : publicOnly;
+export function createCheckedAgents(options: CheckedOptions) {
+  const { allowPrivate, configured = [], trust, proxyFor } = options;
+  const isAllowed = allowList(allowPrivate);
+  const isConfigured = allowList(configured);
+  const publicOnly = agents(refusingPrivate, trust);
+  const unrestricted = agents((agent) => agent, trust);
+  const settledLookup = createSettledLookup();
+  const settled = agents((agent) => resolving(agent, settledLookup), trust);
+  const choose = (url: URL): typeof publicOnly => {
+    const at = [url.hostname, portOf(url)] as const;
+    if (isAllowed(...at)) return unrestricted;
+    return isConfigured(...at) ? settled : publicOnly;
+  };
   const overProxy = new Map<string, Agent>();
   const proxied = (url: URL, proxy: URL): Agent => {
     // The proxy resolves the name, so only the text of the address can be checked here.
-    if (!mayBePrivate(url.hostname, portOf(url))) {
+    if (choose(url) === publicOnly) {
       if (isBlockedPort(portOf(url))) throw new Error(REFUSAL_TEXTS.port);
       if (isPrivate(url.hostname)) throw new Error(REFUSAL_TEXTS.address);
     }
@@ -70,16 +79,21 @@ export function createCheckedFetch(options: CheckedOptions): CheckedFetch {
   return (url, init) => nodeFetch(url, { ...init, agent: (hop) => agents.of(hop) });
 }
 
-function agents(allowsPrivate: boolean, trust?: ServerTrust) {
-  const check = allowsPrivate ? <Kind extends Agent>(agent: Kind) => agent : checked;
+function agents(check: <Kind extends Agent>(agent: Kind) => Kind, trust?: ServerTrust) {
   return { http: check(new Agent()), https: check(new SecureAgent({ ...trust })) };
 }
 
-/** Has the agent connect to public addresses only. */
-function checked<Kind extends Agent>(agent: Kind): Kind {
+/** Has the agent resolve names by `lookup`. */
+function resolving<Kind extends Agent>(agent: Kind, lookup: LookupFunction): Kind {
   const connect = agent.createConnection.bind(agent);
-  agent.createConnection = (options, connected) =>
-    refusedSocket(options) ?? connect({ ...options, lookup: publicLookup }, connected);
+  agent.createConnection = (options, connected) => connect({ ...options, lookup }, connected);
+  return agent;
+}
+
+/** Has the agent connect to public addresses only. */
+function refusingPrivate<Kind extends Agent>(agent: Kind): Kind {
+  const connect = resolving(agent, publicLookup).createConnection.bind(agent);
+  agent.createConnection = (options, connected) => refusedSocket(options) ?? connect(options, connected);
   return agent;
 }
 
@@ -90,14 +104,27 @@ function refusedSocket({ host, port }: ClientRequestArgs): Socket | undefined {
   return new Socket().destroy(new Error(isPrivate ? REFUSAL_TEXTS.address : REFUSAL_TEXTS.port));
 }
 
-/** Like `dns.lookup`, but fails for a name that has any address outside the public internet. */
-const publicLookup: LookupFunction = (name, options, done) => {
-  lookup(name, { ...options, all: true }, (error, found: LookupAddress[]) => {
-    const [first] = found ?? [];
-    if (error || !first) return done(error ?? new Error(`${name} has no address`), []);
-    if (!found.every(({ address }) => isPublicAddress(address)))
-      return done(new Error(REFUSAL_TEXTS.address), []);
-    if (options.all) done(null, found);
-    else done(null, first.address, first.family);
+/** Makes a `dns.lookup` that fails for a name whose addresses are refused. `isPublic`: all of them are. */
+function lookupThat(accepts: (name: string, isPublic: boolean) => boolean): LookupFunction {
+  return (name, options, done) => {
+    lookup(name, { ...options, all: true }, (error, found: LookupAddress[]) => {
+      const [first] = found ?? [];
+      if (error || !first) return done(error ?? new Error(`${name} has no address`), []);
+      const isPublic = found.every(({ address }) => isPublicAddress(address));
+      if (!accepts(name, isPublic)) return done(new Error(REFUSAL_TEXTS.address), []);
+      if (options.all) done(null, found);
+      else done(null, first.address, first.family);
+    });
+  };
+}
+
+const publicLookup = lookupThat((_, isPublic) => isPublic);
+
+/** Accepts private addresses of a name only while it had no others, since its owner may be another one than of the network. */
+function createSettledLookup(): LookupFunction {
+  const publicNames = new Set<string>();
+  return lookupThat((name, isPublic) => {
+    if (isPublic) publicNames.add(name);
+    return !publicNames.has(name) || isPublic;
   });
-};
+}

@@ -32,13 +32,12 @@ const STREAMS: readonly string[] = [EVENT_STREAM, 'application/vnd.amazon.events
 export function createEgress(options: CheckedOptions): typeof fetch {
   const { configuredUrl, timeoutMs, idleMs = DEFAULT_IDLE_MS } = options;
   const { maxBytes = DEFAULT_MAX_BYTES, streamBytes = DEFAULT_STREAM_BYTES } = options;
-  const own = configuredUrl ? [new URL(configuredUrl).host] : [];
-  const allowPrivate = [...options.allowPrivate, ...own];
+  const configured = [configuredUrl ?? []].flat().map((url) => new URL(url).host);
   let loaded: Promise<CheckedFetch> | undefined;
   // Loaded on first use, because a server that sends no requests starts faster and smaller without it.
   const load = () =>
     (loaded ??= import('./checked-connections.js').then((module) =>
-      module.createCheckedFetch({ ...options, allowPrivate }),
+      module.createCheckedFetch({ ...options, configured }),
     ));
 
   return async (input, init) => {

@@ -14,7 +14,10 @@ jest.unstable_mockModule('node:dns', () => ({
   lookup: lookups,
   default: { ...dns, lookup: lookups },
 }));
-const { startServer } = await import('../support/server.js');
+const { sendText, startServer } = await import('../support/server.js');
+const { Obedient, untilOffered } = await import('../support/obedient-model.js');
+const { openMcpServer } = await import('../quirks/mcp-server.js');
+const { mcpSettings, text } = await import('../quirks/mcp-tools.js');
 const { withPushServer } = await import('../support/push-server.js');
 const { scriptedAgent } = await import('../support/scripted-agent.js');
 
@@ -82,5 +85,45 @@ it.each([
     expect(connections).toBe(1);
   } finally {
     listener.close();
+  }
+});
+
+it('an MCP server whose configured name starts to resolve to a private address gets no request and no token', async () => {
+  const far = await openMcpServer({
+    list: () => ({ tools: [{ name: 'get', inputSchema: { properties: { n: { type: 'integer' } } } }] }),
+    call: () => text('fine'),
+  });
+  bringInternetHere();
+  resolved.set(NAME, [[PUBLIC]]);
+  const model = new Obedient();
+  const url = `http://${NAME}:${new URL(far.url).port}/mcp`;
+  const settings = { server: { port: 0 }, ...mcpSettings(url) };
+  const here = await startServer({ model, settings });
+  try {
+    await untilOffered('mcp_f_get', model, here);
+    const call = async (n: number) =>
+      (await sendText(here, `mcp_f_get {"n":${n}}`, { agent: 'operator' })).end.text;
+    expect(await call(1)).toContain('fine');
+    resolved.set(NAME, [['127.0.0.1']]);
+    expect(await call(2)).toContain('private or loopback');
+    expect(far.got.get('get')).toEqual({ n: 1 });
+    resolved.set(NAME, [[PUBLIC]]);
+  } finally {
+    await here.stop();
+    await far.close();
+  }
+});
+
+it('an MCP server whose configured name resolves to a private address from the start is used', async () => {
+  const far = await openMcpServer({ list: () => ({ tools: [{ name: 'get' }] }), call: () => text('fine') });
+  resolved.set(NAME, [['127.0.0.1']]);
+  const model = new Obedient();
+  const url = `http://${NAME}:${new URL(far.url).port}/mcp`;
+  const here = await startServer({ model, settings: { server: { port: 0 }, ...mcpSettings(url) } });
+  try {
+    await untilOffered('mcp_f_get', model, here);
+  } finally {
+    await here.stop();
+    await far.close();
   }
 });

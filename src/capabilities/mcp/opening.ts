@@ -191,14 +191,11 @@ function loginOptionsOf(
   [name, { url = '', login = { scopes: [] } }]: NamedServer,
   { createFetch }: Context,
 ): LoginOptions {
-  const chosen = [url, login.issuer, login.tokenUrl].flatMap((address) =>
-    address === undefined ? [] : [new URL(address).host],
-  );
   return {
     ...{ ...login, name, url },
     // An issuer that only the server names may not have a private address.
     fetch: createFetch({
-      allowPrivate: chosen,
+      configuredUrl: [url, login.issuer, login.tokenUrl].filter((address) => address !== undefined),
       timeoutMs: ISSUER_TIMEOUT_MS,
       maxBytes: ISSUER_RESPONSE_BYTES,
       privateHint: `If it is the right issuer, set mcp.servers.${name}.login.issuer to it.`,
