@@ -32,7 +32,6 @@ import type { Tool } from './core/tool.js';
 import { keyFileFindings } from './http/authentication.js';
 import { sendError } from './http/errors.js';
 import { readTls, tlsFindings } from './http/tls.js';
-import { healthOf } from './http/web-app.js';
 import { createJournal, type RunningJournal } from './journal/journal.js';
 import { TaskDisk } from './journal/task-disk.js';
 import { openAudit } from './logging.js';
@@ -216,7 +215,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Openi
   const operations = operationsOf(options);
   const listeners = await createListeners(node, {
     rightFor: (path) => rightForPath(operations, path),
-    health: () => healthOf(node.storage.problem()),
+    problem: () => node.storage.problem(),
     mounts: [ownerMount({ ...node, hasPush, registry })],
   });
   const bound = await startServing({ ...node, listeners, push }, onStop, listen);

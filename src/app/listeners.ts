@@ -15,7 +15,7 @@ import { openAuthenticator } from '../http/authentication.js';
 import { Host, type HostAddress, type HostOptions } from '../http/host.js';
 import type { TrustedNodes } from '../http/node-assertion.js';
 import type { TlsMaterial } from '../core/http.js';
-import type { Health, Mount } from '../http/web-app.js';
+import type { Mount, Problem } from '../http/web-app.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { egressOf, type Parts } from './node.js';
 
@@ -28,7 +28,7 @@ interface ListenersOptions {
   /** Express routers besides those of discovery. */
   readonly mounts: readonly Mount[];
   /** Whether the node takes work, for `/readyz`. */
-  readonly health: () => Health;
+  readonly problem: Problem;
 }
 
 export interface ListenerAddress extends HostAddress {
@@ -46,7 +46,7 @@ export type MountedHandler = (
 ) => void;
 
 /** The listeners of this node: HTTP, and gRPC when it is on. They share the authenticator and the count of open streams. */
-export async function createListeners(node: ListenerParts, { rightFor, mounts, health }: ListenersOptions) {
+export async function createListeners(node: ListenerParts, { rightFor, mounts, problem }: ListenersOptions) {
   const { config, published: agents, root, tls, keys, address, metrics, logger } = node;
   const { baseUrl } = config.a2a;
   const known = () => node.peers.known();
@@ -77,7 +77,7 @@ export async function createListeners(node: ListenerParts, { rightFor, mounts, h
       ...mounts,
     ],
     onResponse: metrics && ((response) => metrics.recordResponse(response)),
-    health,
+    problem,
     logger,
   });
   const grpc = await createGrpc(node, { authenticator, slots, bytesInFlight });

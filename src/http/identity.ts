@@ -52,18 +52,13 @@ const MAY_OPERATE = 'operate';
  * `auth.jwt.operatorScope`. In mode `mtls` there are no operators. What a trusted node says of an owner makes no
  * operator, unless the node has that right too.
  */
-export function isOperator(
-  { mode, jwt }: OperatorSettings,
-  {
-    owner,
-    scopes,
-    node,
-  }: Readonly<{ owner: string; scopes?: Iterable<string> | undefined }> & Pick<Caller, 'node'>,
-): boolean {
+export function isOperator({ mode, jwt }: OperatorSettings, { owner, scopes, node }: Named): boolean {
   if (node && !node.may.includes(MAY_OPERATE)) return false;
   if (scopes) return new Set(scopes).has(jwt.operatorScope);
   return mode !== 'mtls' && Object.values<string>(ONLY_OWNER).includes(owner);
 }
+
+type Named = Pick<Caller, 'owner' | 'node'> & { readonly scopes?: Iterable<string> | undefined };
 
 /** Advice for a caller who is not an operator. */
 export function howToOperate({ mode, jwt }: OperatorSettings): string {

@@ -7,7 +7,7 @@ import { createAdmission, sendPreflight, shareWithOrigin } from './admission.js'
 import { sendError } from './errors.js';
 import { Exchange, type ExchangeOptions } from './exchange.js';
 import { forwardedPrefix } from './path-prefix.js';
-import { createWebApp, mountHealth, type Health, type Mount } from './web-app.js';
+import { createWebApp, mountHealth, type Mount, type Problem } from './web-app.js';
 
 export interface PipelineOptions extends AdmissionRules, ExchangeOptions {
   readonly limits: ExchangeOptions['limits'] & {
@@ -22,12 +22,11 @@ export interface PipelineOptions extends AdmissionRules, ExchangeOptions {
   readonly mounts?: readonly Mount[];
   /** Whether responses tell browsers to use HTTPS only. */
   readonly hsts?: boolean;
-  readonly health: () => Health;
+  readonly problem: Problem;
   readonly onResponse?: ((response: { method: string; status: number; ms: number }) => void) | undefined;
 }
 
 const HSTS = 'max-age=31536000';
-const NOT_READY: Health = { ready: false, reason: 'The server is stopping.' };
 
 /** Checks Host and Origin of each request, and tries the handlers of the hot path, then express. */
 export class RequestPipeline {
@@ -43,8 +42,8 @@ export class RequestPipeline {
   constructor(options: PipelineOptions) {
     this.#options = options;
     this.#admit = createAdmission(options);
-    const health = (): Health => (this.#closing.signal.aborted ? NOT_READY : options.health());
-    this.#mounts = [mountHealth(health), ...(options.mounts ?? [])];
+    const problem = () => (this.#closing.signal.aborted ? serverStopping() : options.problem());
+    this.#mounts = [mountHealth(problem), ...(options.mounts ?? [])];
   }
 
   get isIdle(): boolean {

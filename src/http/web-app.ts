@@ -60,26 +60,22 @@ function countAnyone(request: Request, _response: Response, next: NextFunction):
 /** Whether express itself refuses the request, for example because its path is not valid percent-encoding. */
 const isMalformed = (error: unknown) => error instanceof Error && 'status' in error && error.status === 400;
 
-export interface Health {
-  readonly ready: boolean;
-  readonly reason?: string; // The reason if it does not. `/readyz` shows it to everyone.
-}
-
-/** A node takes work as long as it has no problem. Everyone may read the message of the problem. */
-export function healthOf(problem: Error | undefined): Health {
-  return problem ? { ready: false, reason: problem.message } : { ready: true };
-}
+/** Returns why a server accepts no work; undefined while it does. `/readyz` shows the message to everyone. */
+export type Problem = () => Error | undefined;
 
 /** Adds `/healthz` (the process runs) and `/readyz` (it accepts work). Both also respond while the server stops. */
-export function mountHealth(health: () => Health): Mount {
+export function mountHealth(problem: Problem): Mount {
   return {
     paths: ['/healthz', '/readyz'],
     access: 'anyone',
     addTo(router) {
       router.get('/healthz', (_request, response) => sendJson(response, 200, { status: 'ok' }));
       router.get('/readyz', (_request, response) => {
-        const { ready, reason } = health();
-        sendJson(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', reason });
+        const found = problem();
+        sendJson(response, found ? 503 : 200, {
+          status: found ? 'not ready' : 'ready',
+          reason: found?.message,
+        });
       });
     },
   };

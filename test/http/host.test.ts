@@ -72,7 +72,7 @@ describe('the HTTP host', () => {
   });
 
   it('reports readiness with its reason', async () => {
-    const host = await start([], { health: () => ({ ready: false, reason: 'no model' }) });
+    const host = await start([], { problem: () => new Error('no model') });
     const answer = await fetch(`${host.origin}/readyz`);
     expect(answer.status).toBe(503);
     expect(await answer.json()).toEqual({ status: 'not ready', reason: 'no model' });

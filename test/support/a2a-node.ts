@@ -137,7 +137,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
         ...(options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl }),
       }),
     ],
-    health: () => ({ ready: true }),
+    problem: () => undefined,
     logger,
   });
   await journal.start();

@@ -79,15 +79,8 @@ async function findRepeated(link: Link, request: PeerRequest): Promise<string | 
 }
 
 /** The message with the chain of delegations that it extends. */
-function delegated({
-  message,
-  contextId,
-  peerContextId = contextId,
-  taskId = '',
-  parentTaskId,
-  grant,
-  questions = [],
-}: PeerRequest): SentMessage {
+function delegated(request: PeerRequest): SentMessage {
+  const { message, parentTaskId, grant, taskId = '', questions = [] } = request;
   return {
     message: {
       ...message,
@@ -96,6 +89,6 @@ function delegated({
       extensions: [...new Set([...(message.extensions ?? []), EXTENSIONS.chain])],
     },
     taskId,
-    contextId: peerContextId,
+    contextId: request.peerContextId ?? request.contextId,
   };
 }

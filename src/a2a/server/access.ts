@@ -48,7 +48,7 @@ export function createAccess({ auth: { mode, jwt }, agents, tools, skillOf }: Ac
     identifiesCallers: mode !== 'none',
     scopeOf,
     /** Takes the metadata of the issuer: cards then name its flows. */
-    learn(facts: JsonObject): void {
+    learn: (facts: JsonObject): void => {
       flows = flowsIn(facts);
     },
     cardAuth(agent: string): CardAuth {
@@ -65,7 +65,7 @@ export function createAccess({ auth: { mode, jwt }, agents, tools, skillOf }: Ac
       };
     },
     /** The only tools that tasks of this caller may use; undefined for all. */
-    toolsFor({ scopes }: Caller): readonly string[] | undefined {
+    toolsFor: ({ scopes }: Caller): readonly string[] | undefined => {
       if (scopes === undefined) return undefined;
       const missing = ofSkills.filter(({ scope }) => !scopes.has(scope)).map(({ skill }) => skill);
       if (missing.length === 0) return undefined;

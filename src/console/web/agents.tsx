@@ -59,14 +59,8 @@ function Lint({ findings }: Pick<Awaited<ReturnType<typeof readCard>>, 'findings
 function CardOf({ name }: { readonly name: string }) {
   const { value, fault } = useLoaded(() => readCard(name), [name]);
   if (!value) return <p>{fault || 'Loading its card…'}</p>;
-  const {
-    description = '',
-    version = '',
-    skills = [],
-    supportedInterfaces = [],
-    signatures = [],
-  } = value.card;
-  const transports = [...new Set(supportedInterfaces.map((one) => one.protocolBinding))];
+  const { description = '', version = '', skills = [], signatures = [] } = value.card;
+  const transports = [...new Set(value.card.supportedInterfaces?.map((one) => one.protocolBinding))];
   return (
     <>
       <p class="text">{visible(description.slice(0, MOST_CHARACTERS))}</p>

@@ -146,11 +146,7 @@ function certificateOf(call: ServerInterceptingCallInterface): ClientCertificate
 export type AnyCall = OpenCall &
   Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'request' | 'sendMetadata'>;
 
-interface CallFacts extends Admission {
-  readonly version: ProtocolVersion;
-  /** Aborts when the server stops. */
-  readonly closing: AbortSignal;
-}
+type CallFacts = Admission & Pick<GateOptions, 'closing'> & { readonly version: ProtocolVersion };
 
 export function grpcCall(call: AnyCall, { scope, from, version, closing }: CallFacts): Call {
   const { metadata } = call;
