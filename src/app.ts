@@ -13,7 +13,7 @@ import { createPush, type Push, openMetricsOf, publish, startTraceExportOf } fro
 import { openStores } from './app/stores.js';
 import { logFindings } from './capabilities/open-capabilities.js';
 import { agentLimits, assertMountable, hasSeveralOwners } from './config/config.js';
-import { folderFindings, prepareFolders } from './config/folders.js';
+import { folderFindings, prepareFolders, warnOfWritable } from './config/folders.js';
 import type { LoadedConfig } from './config/load.js';
 import { openKeys, openToken, tokenFindings } from './config/node-credentials.js';
 import { PeerRegistry } from './config/peer-registry.js';
@@ -23,6 +23,7 @@ import { recordRunningServer } from './config/running-server.js';
 import { secretValues } from './config/secrets.js';
 import type { Agent } from './core/agent.js';
 import { LangoError, errorText } from './core/errors.js';
+import { IN_MEMORY } from './core/fields.js';
 import { findingOfError, type Finding } from './core/findings.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
@@ -231,6 +232,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Openi
 async function openBase(options: AppOptions, stopping: AbortSignal, onStop: OnStop) {
   const { config, hidden = new Set(secretValues(options.secrets)) } = options;
   await prepareFolders(config);
+  warnOfWritable(config, options.logger);
   const token = await openToken(options);
   const tls = await readTls(config.server.tls);
   const observers = await openObservers(options, hidden, onStop);
@@ -276,7 +278,9 @@ async function startServing(
   onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
   await journal.start();
   const bound = listen ? await listeners.start() : undefined;
-  if (bound) onStop(await recordRunningServer(node.config.home, bound.port));
+  const { file } = node.config.storage.sqlite;
+  const database = node.secrets.databaseUrl === undefined && file !== IN_MEMORY ? file : undefined;
+  if (bound) onStop(await recordRunningServer(node.config.home, { port: bound.port, database }));
   onStop(() => push?.deliveries.stop());
   await push?.deliveries.start();
   onStop((await startTraceExportOf(node)) ?? (() => undefined));

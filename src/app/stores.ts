@@ -1,13 +1,14 @@
 import process from 'node:process';
 import { isShipped } from '../capabilities/index.js';
 import { prepareFolders } from '../config/folders.js';
+import { isServedElsewhere } from '../config/running-server.js';
 import { requireDatabaseUrl } from '../config/secrets.js';
 import type { Capability } from '../core/capability.js';
 import { pause } from '../core/time.js';
 import { startSweeping } from '../journal/sweeper.js';
 import type { CapabilityTables } from '../storage/capability-tables.js';
 import type { Moved } from '../storage/moving.js';
-import { isInUse } from '../storage/sqlite/failure.js';
+import { inUse, isInUse } from '../storage/sqlite/failure.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import type { Storage } from '../stores/storage.js';
 import type { OnStop, Parts } from './node.js';
@@ -76,7 +77,10 @@ async function openStorage(sources: StorageSources): Promise<Storage> {
   const options = { eventBytes, messageIdMs: messageIdHours * HOUR_MS, tables, logger };
   const { sqlite, ...server } = sources.config.storage;
   const { databaseUrl: url } = sources.secrets;
-  if (url === undefined) return openSqliteStorage({ ...sqlite, ...options, acceptDamage });
+  if (url === undefined) {
+    if (await isServedElsewhere(sources.config.home, sqlite.file)) throw inUse();
+    return openSqliteStorage({ ...sqlite, ...options, acceptDamage });
+  }
   const { openPostgresStorage } = await import('../storage/postgres/storage.js');
   return openPostgresStorage({ ...server, ...options, url });
 }

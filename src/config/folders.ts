@@ -1,7 +1,18 @@
 import { LangoError, errorText } from '../core/errors.js';
 import { finding, type Finding, type Path } from '../core/findings.js';
 import { folderProblem, makeFolder } from '../disk/private-file.js';
+import type { Logger } from '../core/logger.js';
 import type { Config } from './config.js';
+import { isWritableByAll } from './risks.js';
+
+/** Warns of a data folder and a configuration file that every user of the machine can change. */
+export function warnOfWritable({ home, file = home }: Pick<Config, 'home' | 'file'>, logger: Logger): void {
+  for (const path of new Set([home, file])) {
+    if (!isWritableByAll(path)) continue;
+    const hint = `Run: chmod o-w ${path}`;
+    logger.warn('every user of this machine can change the data or the configuration', { path, hint });
+  }
+}
 
 /** Makes the data folder and the workspace. Rejects with `storage` when one cannot be made. */
 export async function prepareFolders(config: Config): Promise<void> {

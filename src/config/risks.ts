@@ -39,8 +39,19 @@ function entropyOf(token: string): number {
 
 const READABLE_BY_ALL = 0o004;
 
+const WRITABLE_BY_ALL = 0o002;
+
 /** Whether every user can read the file. False for a missing file, which its reader reports. */
 export function isReadableByAll(file: string): boolean {
+  return hasMode(file, READABLE_BY_ALL);
+}
+
+/** Whether every user can change the file or folder. False for a missing one. */
+export function isWritableByAll(file: string): boolean {
+  return hasMode(file, WRITABLE_BY_ALL);
+}
+
+function hasMode(file: string, bits: number): boolean {
   const mode = process.platform === 'win32' ? 0 : (statSync(file, { throwIfNoEntry: false })?.mode ?? 0);
-  return (mode & READABLE_BY_ALL) !== 0;
+  return (mode & bits) !== 0;
 }

@@ -55,7 +55,9 @@ export async function openForwarder(options: ForwarderOptions) {
   const socket = join(folder, 'http.sock');
   const server = createServer((request, response) => void handle(request, response, options));
   server.maxConnections = MAX_CONNECTIONS;
-  await mkdir(folder, { mode: 0o711 });
+  await mkdir(folder);
+  // The umask may close what is made to the account that commands run as.
+  await chmod(folder, 0o711);
   await once(server.listen(socket), 'listening');
   await chmod(socket, 0o666);
   const close = async (): Promise<void> => {

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { cleanEnv, ended, mainFile, makeHome, startServer, type Home, type Server } from './lango-process.js';
 
@@ -51,6 +53,13 @@ async function startSuccessor() {
 }
 
 describe('a server whose database is still in use', () => {
+  it('waits also when somebody deleted the lock', async () => {
+    await rm(path.join(home.folder, 'lango.db.lock'));
+    const { ready } = await startSuccessor();
+    first.child.kill('SIGTERM');
+    expect(await readiness((await ready)!.replace('ready ', ''))).toBe(200);
+  });
+
   it.each(['SIGTERM', 'SIGKILL'] as const)('serves once its predecessor ends by %s', async (signal) => {
     const { ready } = await startSuccessor();
     expect(await readiness(first.origin)).toBe(200);

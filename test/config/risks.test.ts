@@ -5,7 +5,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readEnv } from '../../src/config/env.js';
 import { checkConfig, resolveConfig } from '../../src/config/load.js';
 import { isWeakToken } from '../../src/config/risks.js';
+import { warnOfWritable } from '../../src/config/folders.js';
 import { createServer } from '../../src/index.js';
+import { RecordingLogger } from '../support/recording-logger.js';
+import { startServer } from '../support/server.js';
 
 type Settings = NonNullable<Parameters<typeof resolveConfig>[0]['settings']>;
 
@@ -180,6 +183,25 @@ describe('a file of the operator', () => {
     expect(await problems(tls, 0o644)).toEqual([expect.stringContaining('server.tls.keyFile is refused')]);
     await chmod(keyFile, 0o640);
     expect(await problems(tls, 0o644)).toEqual([]);
+  });
+
+  it('is warned about when every user can change it, and so is the data folder', async () => {
+    const settings = { server: { port: 0 } };
+    const file = path.join(home, 'config.yaml');
+    const warned = () => {
+      const logger = new RecordingLogger();
+      warnOfWritable({ home, file }, logger);
+      return logger.lines.map((line) => (JSON.parse(line) as { path: string }).path);
+    };
+    await writeFile(file, '');
+    expect(warned()).toEqual([]);
+    await chmod(file, 0o666);
+    await chmod(home, 0o777);
+    expect(warned()).toEqual([home, file]);
+    const server = await startServer({ home, settings });
+    await server.stop();
+    const said = server.log.lines.filter((line) => line.includes('every user of this machine'));
+    expect(said).toHaveLength(1);
   });
 
   it('keeps the server from starting when it has a guessable token', async () => {

@@ -15,7 +15,7 @@ function refuseSignals(): void {
 
 it('the running server of a data folder is the process that recorded itself, not a later one with the same id', async () => {
   const home = await mkdtemp(path.join(tmpdir(), 'lango-running-'));
-  const forget = await recordRunningServer(home, 4100);
+  const forget = await recordRunningServer(home, { port: 4100 });
   expect(await runningPort(home)).toBe(4100);
   refuseSignals();
   expect(await runningPort(home)).toBe(4100);

@@ -175,6 +175,10 @@ describe.each([
     });
 
     itWithCurl('sends it to a permitted host without ever having it', async () => {
+      await using after = new AsyncDisposableStack();
+      // The socket is open to the account of commands whatever the umask.
+      const umask = process.umask(0o077);
+      after.defer(() => void process.umask(umask));
       await store({ places: ['http'], hosts: ['127.0.0.1'] });
       const request = (url: string) =>
         `curl -sS --unix-socket "$LANGO_HTTP" ${url} -H "X-Api-Key: {{secret:api:http}}" | tee got; rev got; env | rev`;

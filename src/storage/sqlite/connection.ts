@@ -10,7 +10,7 @@ import { inboxKey } from '../task-changes.js';
 import { CommitMark } from './commit-mark.js';
 import { DatabaseFiles, realFile } from './database-files.js';
 import { assertNotGone, assertWhole, countCommits, noteMark, type Opening } from './damage.js';
-import { primaryCode, storageError } from './failure.js';
+import { inUse, primaryCode, storageError } from './failure.js';
 import type { CommitHooks } from './group-commit.js';
 import { CAPABILITIES_SINCE, FIRST_VERSION, MIGRATIONS } from './migrations.js';
 import { APPLICATION_ID, SCHEMA } from './schema.js';
@@ -108,9 +108,7 @@ export function lockFile(file: string): Database.Database {
     return lock;
   } catch (error) {
     lock.close();
-    if (primaryCode(error) !== 'SQLITE_BUSY') throw error;
-    const hint = 'Stop the other server, or give this one its own data folder (--home or LANGO_HOME).';
-    throw new LangoError('storage', 'Another process uses this database.', { hint, cause: error });
+    throw primaryCode(error) === 'SQLITE_BUSY' ? inUse() : error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { codeOf, isLangoError, type LangoError } from '../../core/errors.js';
+import { codeOf, isLangoError, LangoError } from '../../core/errors.js';
 import { advised, lasting, temporary, type Advice } from '../advice.js';
 
 const RESTORE =
@@ -45,6 +45,13 @@ const RETRY_AFTER_MS = 5_000;
 /** Wraps an error of the driver in a `LangoError` `storage` with advice. Returns a `LangoError` unchanged. */
 export function storageError(cause: unknown): LangoError {
   return advised(cause, ADVICE[primaryCode(cause)], RETRY_AFTER_MS);
+}
+
+/** The error for a database that another process has open for writing. */
+export function inUse(): LangoError {
+  const cause = Object.assign(new Error('The database is locked.'), { code: 'SQLITE_BUSY' });
+  const hint = 'Stop the other server, or give this one its own data folder (--home or LANGO_HOME).';
+  return new LangoError('storage', 'Another process uses this database.', { hint, cause });
 }
 
 /** Whether another process has the database open for writing. */
