@@ -31,7 +31,7 @@ export function argumentReader<Schema extends z.ZodObject>(schema: Schema): Argu
     },
     parse(value) {
       const parsed = strict().safeParse(value);
-      // Where further keys are taken, one may be a key that was renamed.
+      // Of further keys, where they are taken, one may be a key that was renamed.
       const isClosed = strict().def.catchall instanceof z.ZodNever;
       if (parsed.success && isClosed) return { input: parsed.data, given: value };
       full ??= readSchema(z.toJSONSchema(strict(), { io: 'input' }));

@@ -27,7 +27,7 @@ import { Authorization } from './authorization.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
 
-/** What all delegations of one run share. */
+/** The parts that all delegations of one run share. */
 export interface DelegationOptions {
   readonly peers: PeerDirectory;
   readonly limits: AgentLimits;

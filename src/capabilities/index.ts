@@ -9,8 +9,8 @@ import { skills } from './skills/index.js';
 import { workspace } from './workspace/index.js';
 
 /**
- * What agents can do: the capabilities that Lango ships. A new one is a folder here and a line below. Prompts and pages list
- * their tools and their settings in this order.
+ * The capabilities that Lango ships: all that agents can do. A new one is a folder here and a line below. Prompts and
+ * pages list their tools and their settings in this order.
  */
 // prettier-ignore
 const SHIPPED = [

@@ -183,7 +183,7 @@ export interface AgentLimits {
   readonly ownerCostPerDay?: Money; // Of all tasks of one owner. Default: none.
   /** Wall-clock time without the time of questions to a person. */
   readonly seconds: number;
-  /** How long a call waits for approval. */
+  /** The time that a call waits for approval. */
   readonly approvalSeconds: number;
   /** Calls of one tool with equal arguments. */
   readonly repeats: number;

@@ -26,7 +26,7 @@ export interface Capability<
   /** Environment variables that hold secrets of the settings. */
   readonly variables?: readonly SecretVariable[];
   readonly tables?: TableMigrations;
-  /** What owners, and nodes on their behalf, may do over the routes of the server. */
+  /** The operations for owners, and for nodes on their behalf, over the routes of the server. */
   readonly operations?: Table;
   /** The kinds of owners' data that another server can keep for this one, by their names: see `keepingNode`. */
   readonly keeps?: Readonly<Record<string, KeptKind>>;
@@ -126,7 +126,7 @@ export interface BackgroundModels {
   bill(scope: Scope, by: { readonly model: string; readonly agent: string }, usage: Usage): void;
 }
 
-/** What a capability gets without a database, as for a command that only reads settings. */
+/** The context of a capability without a database, as for a command that only reads settings. */
 export interface SettingsContext<Groups extends SettingsGroups> {
   readonly settings: SettingsOf<Groups>;
   readonly node: NodeFacts;

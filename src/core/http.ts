@@ -12,7 +12,7 @@ export interface HttpExchange {
   /** Percent-encoded path below `baseUrl`, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Where the client reached this server: scheme, host, port and mount path, by trusted headers or the connection. */
+  /** The address of this server as the client reached it: scheme, host, port and mount path, by trusted headers or the connection. */
   readonly baseUrl: string;
   readonly logger: Logger;
   /** Aborts when the client goes away or the host shuts down. */

@@ -14,7 +14,7 @@ const GIVEN_MAX_BYTES = 512 * 1024;
 interface Effort {
   /** The longest description, in characters. */
   readonly description: number;
-  /** How often one reference may be replaced by its target inside itself. */
+  /** The number of times that one reference may be replaced by its target inside itself. */
   readonly repeats: number;
   /** The most that takes the place of references, in bytes of JSON. */
   readonly inlinedBytes: number;

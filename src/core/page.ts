@@ -19,7 +19,7 @@ export interface OwnedKind {
 /** The number of removed entries, by a word for them. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** What a part of the server keeps for owners, in the database or elsewhere, besides secrets and records of money. */
+/** Data that a part of the server keeps for owners, in the database or elsewhere, besides secrets and records of money. */
 export interface OwnedData {
   /** By the name of the kind in `lango data`. */
   readonly kinds: Readonly<Record<string, OwnedKind>>;

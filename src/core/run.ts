@@ -40,7 +40,7 @@ export interface Run {
   emit(body: EventBody, author?: string): void;
   /** Shows subscribers in this process text that is emitted later, once it is durable where it comes from. */
   preview(body: TextDelta, author?: string): void;
-  /** How many more events the task may have. */
+  /** The number of events that the task may still have. */
   readonly room: number;
   /** Returns the usage of this task and the tasks below it, over all attempts. */
   usage(): Usage;
@@ -79,7 +79,7 @@ export interface RecordedStep {
   readonly childTaskId: string | undefined;
 }
 
-/** How a run ended. The journal itself ends tasks that are canceled or whose deadline passed. */
+/** The end of a run. The journal itself ends tasks that are canceled or whose deadline passed. */
 export interface RunEnd {
   readonly state: 'completed' | 'failed' | 'rejected' | 'input-required' | 'auth-required';
   /** A question or a reason for the person. Output belongs in an artifact. */

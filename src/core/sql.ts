@@ -107,7 +107,7 @@ export function toPostgres(sqlite: string): string {
 /** A value as text: numbers in decimal, bytes as `\\x` and hexadecimal digits. */
 export type Field = string | null;
 
-/** How one table is moved to PostgreSQL. */
+/** The move of one table to PostgreSQL. */
 export interface TableMove {
   readonly table: string;
   /** Columns that PostgreSQL fills itself when it gets the rows. */

@@ -50,7 +50,7 @@ export interface Trace {
 export interface Grant {
   /** The agents that delegated to this task, root first, each as "name@node". Empty for a person's own task. */
   readonly chain: readonly string[];
-  /** How many levels of delegation are allowed below this task. */
+  /** The number of levels of delegation that are allowed below this task. */
   readonly depth: number;
   /** The time after which nothing may start, in milliseconds since the epoch. */
   readonly deadline?: number;
@@ -85,7 +85,7 @@ export interface TaskRecord extends Scope {
   readonly head: number;
   /** Rises each time a worker takes the task; the store refuses an append with an older epoch. */
   readonly epoch: number;
-  /** How often a process ended without a stop while it had the task, since the task last recorded a step. */
+  /** The number of processes that ended without a stop while they had the task, since the task last recorded a step. */
   readonly crashes: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -273,7 +273,7 @@ export interface Clearing {
   readonly calls: number;
   /** Calls with errors of turns before this one are left out too. */
   readonly errors: number;
-  /** How many messages of earlier tasks are left out, the oldest first. */
+  /** The number of messages of earlier tasks that are left out, the oldest first. */
   readonly earlier: number;
   /** The most bytes of each result that is left. */
   readonly bytes?: number;

@@ -24,7 +24,7 @@ const secret = z.object({
   isDamaged: z.boolean().optional(),
 });
 
-/** What owners, and nodes on their behalf, may do with secrets. Only the result of `useSecret` holds a value. */
+/** The operations on secrets for owners, and for nodes on their behalf. Only the result of `useSecret` holds a value. */
 export const VAULT_OPERATIONS = {
   listSecrets: {
     method: 'get',

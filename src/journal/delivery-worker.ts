@@ -15,7 +15,7 @@ interface DeliveryLimits {
   /** The pause after the first failed attempt. It doubles with each failure, up to `maxRetryMs`. */
   readonly retryMs: number;
   readonly maxRetryMs: number;
-  /** How long text waits for more text before it is sent. */
+  /** The time that text waits for more text before it is sent. */
   readonly textMs: number;
   /** Deliveries at once, in all and to one host. */
   readonly concurrent: number;

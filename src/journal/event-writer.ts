@@ -87,7 +87,7 @@ export class EventWriter {
     return this.#busy;
   }
 
-  /** How many more events the task takes. */
+  /** The number of events that the task still takes. */
   get room(): number {
     return Math.max(0, this.#options.limit - RESERVED_EVENTS - this.#written);
   }

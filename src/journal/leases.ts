@@ -3,7 +3,7 @@ import type { Logger } from '../core/logger.js';
 import type { TaskRecord } from '../core/task.js';
 import { LEASE_MS, LEASE_RENEW_MS, type ClaimRoom, type TaskStore } from '../stores/tasks.js';
 
-/** How long a process waits after its start before it continues a task that may crash it. */
+/** The pause after the start of a process before it continues a task that may crash it. */
 const SUSPECT_WAIT_MS = 2 * LEASE_MS;
 
 /** A run whose task is leased to this process. */

@@ -12,7 +12,7 @@ const STEP_PAUSE_MS = 20;
 
 interface SweeperOptions {
   readonly retention: RetentionStore;
-  /** How long ended tasks are kept. */
+  /** The time that ended tasks are kept. */
   readonly ageMs: number;
   readonly logger: Logger;
 }

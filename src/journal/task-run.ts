@@ -25,7 +25,7 @@ import { Replay, inputOf, type OpenDelegation } from './replay.js';
 const READ_PAGE = 100;
 
 const STEP_STARTS: ReadonlySet<EventBody['type']> = new Set(['turn-start', 'tool-call', 'delegation-start']);
-/** How long a run that leaves may go on after its last result, which may have been the answer. */
+/** The time that a run which leaves may go on after its last result, which may have been the answer. */
 const LEAVE_GRACE_MS = 50;
 
 export interface TaskRunOptions {

@@ -33,7 +33,7 @@ export interface WorkerOptions extends RunWorkOptions {
   readonly eventsPerTask: number;
   /** Called when a run of this process has more text that is not durable yet. */
   readonly onLiveText: (taskId: string) => void;
-  /** How long `stop` waits for the steps that are under way. Default: not at all. */
+  /** The time that `stop` waits for the steps that are under way. Default: none. */
   readonly drainSeconds?: number;
 }
 

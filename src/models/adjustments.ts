@@ -122,7 +122,7 @@ export class Adjustments {
     this.#learned = new Set(KNOWN.flatMap(([pattern, one]) => (pattern.test(name) ? [one] : [])));
   }
 
-  /** How often something was learned: a refusal of a request made before the newest change says nothing about that change. */
+  /** The number of lessons so far: a refusal of a request made before the newest change says nothing about that change. */
   get changes(): number {
     return this.#changes;
   }

@@ -8,7 +8,7 @@ import type { TaskRow } from './rows.js';
 import { ENDED } from './task-sql.js';
 import { all, column, first, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
-/** How long the row of a given-up config is kept, in milliseconds. */
+/** The time that the row of a given-up config is kept, in milliseconds. */
 const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** The most of these rows, of all owners. */
 const GIVEN_UP_KEPT = 10_000;

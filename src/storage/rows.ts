@@ -42,7 +42,7 @@ export interface TaskRow {
   readonly epoch: number;
   readonly lease_by: string | null;
   readonly lease_until: number;
-  /** How often a process ended without a stop while it had the lease, since the task last recorded a step. */
+  /** The number of processes that ended without a stop while they had the lease, since the task last recorded a step. */
   readonly crashes: number;
   /** When the first of the task's open questions expires. */
   readonly expires_at: number | null;

@@ -54,7 +54,7 @@ export const BACKGROUND_USAGE = `CREATE TABLE background_usage (
     PRIMARY KEY (tenant, owner, day, agent, model, currency)
   ) STRICT, WITHOUT ROWID;`;
 
-/** What the tasks of an owner take, in bytes. See task-use-store.ts. */
+/** The bytes that the tasks of an owner take. See task-use-store.ts. */
 export const TASK_USE = `CREATE TABLE task_use (
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,

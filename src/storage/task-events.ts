@@ -12,7 +12,7 @@ import type { TaskSql } from './task-sql.js';
 export interface TaskLimits {
   /** The largest event of a task, in bytes. Default: 256 KiB. */
   readonly eventBytes?: number | undefined;
-  /** How long the id of a message without a context is known, in milliseconds. Default: a day. */
+  /** The time that the id of a message without a context is known, in milliseconds. Default: a day. */
   readonly messageIdMs?: number | undefined;
 }
 

@@ -94,7 +94,7 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
         ORDER BY tenant, owner, id LIMIT 1${skipLocked}
       )
       RETURNING *`,
-    /** How many unfinished tasks an owner has at a level; counts no further than the limit. */
+    /** The number of unfinished tasks of an owner at a level, counted no further than the limit. */
     countLive: `SELECT count(*) AS count FROM (
         SELECT 1 FROM tasks ${using('tasks_live')} WHERE ${LIVE} AND level = ? AND tenant = ? AND owner = ? LIMIT ?
       ) AS live`,

@@ -191,10 +191,10 @@ export function taskOfNew(entry: NewTask, at: number): TaskRecord {
  */
 export const SUSPECT_CRASHES = 3;
 
-/** How long a lease lasts without a renewal or an append, in milliseconds of the store's clock. */
+/** The life of a lease without a renewal or an append, in milliseconds of the store's clock. */
 export const LEASE_MS = 3_000;
 
-/** How often a process renews its leases, in milliseconds. One that missed two renewals may be gone. */
+/** The pause between two renewals of leases, in milliseconds. A process that missed two of them may be gone. */
 export const LEASE_RENEW_MS = 500;
 
 /** The number of tasks of all owners with this agent and state. */

@@ -14,7 +14,7 @@ export interface BreakerOptions {
   readonly onRefusal: (reason: string | undefined) => void;
   /** Reads the card of the peer, and notes the outcome. Never rejects. */
   readonly probe: () => Promise<unknown>;
-  /** How long work waits for the peer. */
+  /** The time that work waits for the peer. */
   readonly waitMs: number;
 }
 

@@ -10,9 +10,9 @@ import { CREDENTIAL_HINT, labelOf, loadRemoteAgents, skipReason, nameTaken } fro
 
 interface DirectoryOptions extends LoadOptions {
   readonly logger: Logger;
-  /** How long work waits for a peer that cannot be reached. Default: one minute. */
+  /** The time that work waits for a peer that cannot be reached. Default: one minute. */
   readonly waitMs?: number;
-  /** How long a peer that cannot be reached stays in the list at least. Default: 0. */
+  /** The least time that a peer that cannot be reached stays in the list. Default: 0. */
   readonly leaveMs?: number;
 }
 

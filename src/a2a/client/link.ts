@@ -13,7 +13,7 @@ import { createGrpcTransport, type GrpcPeer } from './grpc-transport.js';
 import { fetchForLangGraph, fetchForVersion03, fetchForVersion10 } from './old-wire.js';
 import { WireTasks, type CredentialFor, type WireFacts } from './wire-tasks.js';
 
-/** How the extensions of LangGraph's servers begin. */
+/** The beginning of the extensions of LangGraph's servers. */
 const LANGCHAIN = 'https://langchain.com/a2a/';
 
 /** The connection to one agent. */

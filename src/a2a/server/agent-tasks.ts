@@ -28,7 +28,7 @@ export interface AgentTasksOptions {
   readonly approver?: string | undefined;
 }
 
-/** How a stream shows what it reads. */
+/** The choices of a stream about what it shows. */
 export interface StreamView<Shown> {
   /** The task as it stood when the stream began. */
   readonly snapshot: (reading: TaskReading) => Shown;

@@ -255,7 +255,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     return reply ? toWireMessage(...reply) : reading.toTask(view);
   }
 
-  /** How a stream shows a task to a client that asked for these extensions. */
+  /** The choices of a stream for a client that asked for these extensions. */
   #wireView(
     historyLength: number | undefined,
     extensions: ReadonlySet<string> | undefined,

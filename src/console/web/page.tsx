@@ -85,7 +85,7 @@ export function Field({ label, onText, ...others }: FieldProps) {
 
 type FieldProps = ComponentProps<'input'> & Readonly<{ label: string; onText?: (text: string) => void }>;
 
-/** What a person wrote into a field of a form, by its name. */
+/** The text that a person wrote into a field of a form, by its name. */
 export const writtenIn = (form: HTMLFormElement, name: string) => new FormData(form).get(name) as string;
 
 export function Choice({ label, value, names: offered, wordsOf = (name) => name, onChoose }: ChoiceProps) {

@@ -6,7 +6,7 @@ import { driverAddress, type DatabaseAddress } from './address.js';
 export interface ConnectionOptions extends DatabaseAddress {
   /** The most connections at a time, besides one for notifications. */
   readonly connections: number;
-  /** How long a statement may take. */
+  /** The most time that a statement may take. */
   readonly statementSeconds: number;
   /** `session`: each client has its own connection. `transaction`: one per transaction (PgBouncer); no state outlives it. */
   readonly pooling: 'session' | 'transaction';
@@ -18,7 +18,7 @@ export interface Driver {
   connect(): Promise<Client>;
 }
 
-/** How long a call waits for a connection: for a new one, or for a free one of the pool. */
+/** The most time that a call waits for a connection: for a new one, or for a free one of the pool. */
 const CONNECT_MS = 10_000;
 const IDLE_MS = 60_000;
 /** The client gives up a statement this much later than the server. */

@@ -57,7 +57,7 @@ const NO_TLS = /does not support SSL connections/;
 /** The driver's error for a server that wants a password when the address has none. */
 const NO_PASSWORD = /client password must be a( non-empty)? string/;
 
-/** How long clients should wait before they retry after a temporary failure. */
+/** The pause before clients should retry after a temporary failure. */
 const RETRY_AFTER_MS = 2_000;
 
 /** Wraps an error of the driver in a `LangoError` `storage` with advice. Returns a `LangoError` unchanged. */

@@ -20,7 +20,7 @@ export interface LivenessOptions {
 
 const LARGEST_LOCK = 2 ** 31 - 1;
 const RECONNECT_MS = 250;
-/** How long notifications are collected before one NOTIFY, which makes writers wait for each other at their commits. */
+/** The time in which notifications are collected for one NOTIFY, which makes writers wait for each other. */
 const COLLECT_MS = 10;
 /** A notification of PostgreSQL holds up to 8,000 bytes. */
 const TASKS_PER_NOTIFICATION = 100;

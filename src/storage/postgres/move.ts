@@ -18,7 +18,7 @@ interface MoveOptions extends ConnectionOptions {
 
 type Row = readonly Field[];
 
-/** How rows of a table are written to PostgreSQL and read back. */
+/** The statements that write rows of a table to PostgreSQL and read them back. */
 type Form = Pick<DerivedTable, 'columns' | 'write' | 'read' | 'compared'>;
 
 /** The form of a table that is the same in both databases. */

@@ -85,7 +85,7 @@ export const ADD_WORKER = `
   INSERT INTO workers (name, lock, since) VALUES (@name, @lock, lango_now())
   ON CONFLICT (name) DO UPDATE SET lock = excluded.lock, since = excluded.since`;
 
-/** How long earlier workers have, after a start of PostgreSQL, to take their locks again. */
+/** The time that earlier workers have, after a start of PostgreSQL, to take their locks again. */
 const GRACE_MS = 5_000;
 
 /** A lease that ends this soon missed two renewals. */

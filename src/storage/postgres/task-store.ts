@@ -52,9 +52,9 @@ interface Parts extends TaskLimits {
   readonly liveness: Liveness;
 }
 
-/** How often followers poll besides notifications, which are lost only with their connection. */
+/** The pause between two polls of a follower besides notifications, which are lost only with their connection. */
 const POLL_MS = 2_000;
-/** How often followers poll behind a pooler, where there are no notifications. */
+/** The pause between two polls of a follower behind a pooler, where there are no notifications. */
 const POLL_WITHOUT_NOTIFICATIONS_MS = 250;
 /** Takes no lock: the locked row of a task already excludes other writers of the task. */
 const NO_LOCK = '';

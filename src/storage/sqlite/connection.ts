@@ -34,9 +34,9 @@ interface Connection {
 /** Older versions could reset the WAL while it was being read (https://sqlite.org/wal.html#walresetbug). */
 const OLDEST_SQLITE = '3.51.3';
 
-/** How long a statement of the start waits for another program's lock, in milliseconds. It blocks the event loop. */
+/** The time that a statement of the start waits for another program's lock, in milliseconds. It blocks the event loop. */
 const START_TIMEOUT_MS = 2_000;
-/** How long later statements wait for it. Writes are tried again after that: see group-commit.ts. */
+/** The time that later statements wait for it. Writes are tried again after that: see group-commit.ts. */
 const BUSY_TIMEOUT_MS = 5;
 const CACHE_KIB = 8_192;
 /** The size that the write-ahead log is truncated to after a burst, in bytes. */

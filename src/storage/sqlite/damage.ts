@@ -13,7 +13,7 @@ export interface Opening {
   readonly logger: Logger;
 }
 
-/** How many of the unfinished tasks and of the newest tasks a start checks, at most. */
+/** The most unfinished tasks, and the most of the newest tasks, that a start checks. */
 const MAX_CHECKED = 10_000;
 /** The most tasks that a message names. */
 const MAX_NAMED = 3;

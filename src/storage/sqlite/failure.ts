@@ -39,7 +39,7 @@ const OF_SYSTEM: Readonly<Record<string, string>> = {
   EIO: 'SQLITE_IOERR',
 };
 
-/** How long clients should wait before they retry after a temporary failure. */
+/** The pause before clients should retry after a temporary failure. */
 const RETRY_AFTER_MS = 5_000;
 
 /** Wraps an error of the driver in a `LangoError` `storage` with advice. Returns a `LangoError` unchanged. */

@@ -32,7 +32,7 @@ export interface CommitHooks {
 
 const NO_HOOKS: CommitHooks = { before() {}, after() {} };
 
-/** How long writes wait for the lock of another program, and the pause between two attempts. */
+/** The time that writes wait for the lock of another program, and the pause between two attempts. */
 const LOCK_WAIT_MS = 2_000;
 const LOCK_RETRY_MS = 50;
 /** The interval at which a write is tried while the last commit failed. */
