@@ -32,11 +32,10 @@ const POLICY = [
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
 ].join('; ');
-const NO_STORE = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
+const NO_STORE = { 'Cache-Control': 'no-store' };
 const JSON_HEADERS = { ...NO_STORE, 'Content-Type': 'application/json' };
 const SAFE_HEADERS = {
   'Content-Security-Policy': POLICY,
-  'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
 };

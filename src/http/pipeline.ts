@@ -57,6 +57,7 @@ export class RequestPipeline {
 
   /** Handles one request. Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.setHeader('X-Content-Type-Options', 'nosniff');
     try {
       const admission = this.#admit(request);
       const exchange = this.#begin(request, response, admission);

@@ -29,10 +29,10 @@ describeConsole('the console in a browser', () => {
     await page.getByLabel('Message').waitFor();
     await page
       .getByLabel('Files')
-      .setInputFiles({ name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('kept words') });
+      .setInputFiles({ name: 'no\u202ete.txt', mimeType: 'text/plain', buffer: Buffer.from('kept words') });
     await say(page, 'hello there');
     await page.getByText('Hello, you.').waitFor();
-    await page.getByRole('link', { name: 'Download note.txt' }).waitFor();
+    await page.getByRole('link', { name: 'Download no\\u{202e}te.txt' }).waitFor();
     await shot(page, 'chat');
     expect(await seriousFaults(page)).toEqual([]);
     await say(page, 'something hostile');

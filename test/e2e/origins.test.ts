@@ -42,6 +42,26 @@ const PATHS = [
   '/healthz',
 ];
 
+it('keeps browsers from guessing the type of any response', async () => {
+  const card = '/.well-known/agent-card.json';
+  const etag = (await server.fetch(card)).headers.get('etag')!;
+  const notification = JSON.stringify({ jsonrpc: '2.0', method: 'GetTask', params: { id: 'none' } });
+  const preflight = { origin: APP, 'access-control-request-method': 'POST' };
+  const responses = await Promise.all([
+    ...['/', '/console', '/console/', '/console/oidc', '/healthz', '/nowhere', card].map((where) =>
+      server.fetch(where, { redirect: 'manual' }),
+    ),
+    server.fetch(card, { headers: { 'if-none-match': etag } }),
+    server.fetch('/agents/worker', { method: 'OPTIONS', headers: preflight }),
+    server.fetch('/agents/worker', { method: 'POST', body: notification }),
+    server.fetch('/', { headers: { origin: 'https://evil.example' } }),
+  ]);
+  const statuses = responses.map(({ status }) => status);
+  expect(statuses).toEqual(expect.arrayContaining([200, 204, 304, 308, 403, 404]));
+  for (const { url, status, headers } of responses)
+    expect([url, status, headers.get('x-content-type-options')]).toEqual([url, status, 'nosniff']);
+});
+
 describe('a request', () => {
   it.each(PATHS)("is refused at %s when its Host header is another server's", async (where) => {
     const { port } = server.address;

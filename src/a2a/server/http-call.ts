@@ -97,7 +97,6 @@ export function sendJson(exchange: HttpExchange, sent: JsonResponse): void {
     'Content-Type': sent.type,
     'Content-Length': Buffer.byteLength(sent.body),
     'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
     // The unread rest of a request would be taken for the next one.
     ...(request.complete || request.headers['content-length'] === '0' ? {} : { Connection: 'close' }),
     ...sent.headers,

@@ -104,7 +104,6 @@ class EventStream {
       'Content-Type': 'text/event-stream',
       'Cache-Control': 'no-store',
       'X-Accel-Buffering': 'no',
-      'X-Content-Type-Options': 'nosniff',
       ...headers,
     });
     this.#flushSoon = setImmediate(() => this.#flush());

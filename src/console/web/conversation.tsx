@@ -45,7 +45,7 @@ function ItemView({ item, isOpen, onEdit }: ItemProps) {
         <article class="agent" aria-label={item.author}>
           <p class="author">
             {item.author}
-            {item.kind === 'artifact' && item.name !== 'answer' && `: ${item.name}`}
+            {item.kind === 'artifact' && item.name !== 'answer' && `: ${visible(item.name)}`}
           </p>
           {/* Open questions are shown as such below the conversation, decided ones with their decisions. */}
           <Parts parts={item.parts.filter((part) => questionsIn([part]).length === 0)} />

@@ -120,17 +120,18 @@ export function Parts({ parts }: { readonly parts: readonly Part[] }) {
 
 function Other({ part: { raw, url, data, filename = 'file', mediaType = '' } }: { readonly part: Part }) {
   if (raw === undefined && url === undefined) return <Json value={data} label="Data" />;
-  if (raw === undefined) return <pre class="text">{url}</pre>;
+  if (raw === undefined) return <pre class="text">{visible(url ?? '')}</pre>;
   const isImage = IMAGES.test(mediaType);
+  const name = visible(filename);
   return (
     <figure>
-      {isImage && <img src={`data:${mediaType};base64,${raw}`} alt={filename} />}
+      {isImage && <img src={`data:${mediaType};base64,${raw}`} alt={name} />}
       <figcaption>
-        <a download={filename} href={`data:application/octet-stream;base64,${raw}`}>
-          Download {filename}
+        <a download={name} href={`data:application/octet-stream;base64,${raw}`}>
+          Download {name}
         </a>{' '}
         <small>
-          {sizeOf((raw.length * 3) / 4)} {mediaType}
+          {sizeOf((raw.length * 3) / 4)} {visible(mediaType)}
         </small>
       </figcaption>
     </figure>

@@ -125,7 +125,7 @@ function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
               aria-current={index === count - 1 ? 'step' : undefined}
               onClick={() => move(index + 1)}
             >
-              {lineOf(events[index]!)}
+              {visible(lineOf(events[index]!))}
             </Button>
           )}
         />
