@@ -26,6 +26,7 @@ export function compileScrubber(hidden: readonly HiddenValue[]): Scrubber {
     automaton('plain', (code) => code),
     automaton('base64', base64Character),
     automaton('hex', hexDigit),
+    automaton('decimal', decimalDigit),
   ];
   const stream = (): ScrubStream => new MaskingStream(automata, masks);
   return {
@@ -123,6 +124,13 @@ const SEPARATORS: ReadonlySet<number> = new Set(
 function hexDigit(code: number): number {
   if (SEPARATORS.has(code)) return SKIPPED;
   return code >= 65 && code <= 70 ? code + 32 : code;
+}
+
+const DECIMAL_SEPARATORS: ReadonlySet<number> = new Set([...' \t\r\n&#;,'].map((sign) => sign.charCodeAt(0)));
+
+/** Maps "&#103;&#104;" and "103, 104" to the same digits. */
+function decimalDigit(code: number): number {
+  return DECIMAL_SEPARATORS.has(code) ? SKIPPED : code;
 }
 
 const MASK = '[hidden]';

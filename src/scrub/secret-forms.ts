@@ -12,6 +12,8 @@ export function formsOf(value: string) {
     base64: base64Forms(bytes),
     // In lower case. Separators may interrupt them.
     hex: [bytes.toString('hex'), unitsOf(value.trim())],
+    // The numbers of the characters, as in "&#103;". Separators may interrupt them.
+    decimal: [[...value.trim()].map((sign) => sign.codePointAt(0)).join('')],
   };
 }
 

@@ -34,6 +34,11 @@ const ENCODINGS: Readonly<Record<string, (value: string) => string>> = {
       .join(' '),
   'references of HTML in hex': (value) =>
     [...Buffer.from(value)].map((byte) => `&#x${byte.toString(16).padStart(2, '0')};`).join(''),
+  'references of HTML in decimal': (value) =>
+    codesOf(value)
+      .map((code) => `&#${code};`)
+      .join(''),
+  'a list of the codes of characters': (value) => JSON.stringify(codesOf(value)),
   'base64 in lines': (value) =>
     Buffer.from(`head ${value} tail`)
       .toString('base64')
@@ -43,6 +48,8 @@ const ENCODINGS: Readonly<Record<string, (value: string) => string>> = {
 
 const unitsOf = (value: string) =>
   value.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
+
+const codesOf = (value: string) => [...value].map((sign) => sign.codePointAt(0)!);
 
 const secretValue = fc
   .string({ minLength: 6, maxLength: 80, unit: 'grapheme' })
