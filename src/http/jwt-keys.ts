@@ -38,7 +38,7 @@ export class JwtKeys {
   }
 
   /** Resolves to the key that a token names. Rejects with `unavailable` while there are no keys. */
-  readonly find = async (header: JWSHeaderParameters, token: FlattenedJWSInput) => {
+  readonly find = async (header: JWSHeaderParameters, token: FlattenedJWSInput): ReturnType<LocalJWKSet> => {
     const { refreshSeconds } = this.#options;
     if (this.#ageSeconds() > refreshSeconds) await this.renew();
     const loaded = this.#require();
