@@ -1,5 +1,5 @@
 import { textPart } from '../../core/message.js';
-import type { EventType, LiveText, TaskEvent, TextDelta } from '../../core/task.js';
+import type { LiveText, TaskEvent, TextDelta } from '../../core/task.js';
 import type { ShownEvent } from '../translate/events.js';
 import type { TaskReading } from './task-reading.js';
 
@@ -20,9 +20,6 @@ type Whole = Promise<readonly ShownEvent[]>;
 type Shown = readonly ShownEvent[] | Whole;
 type TextEvent = ShownEvent & LiveText;
 
-/** Events that others than the run append. */
-const BESIDE_RUN: ReadonlySet<EventType> = new Set(['message', 'cancel-request', 'question-expiry']);
-
 /**
  * The text that one subscriber is shown before it is in the journal. An event that brings such text is shown with its
  * number and the rest of its text. Where the client may have another text than the journal, the whole text replaces it.
@@ -33,7 +30,7 @@ export class ShownText {
   readonly #ahead = new Map<string, LiveText>();
   /** The texts of which a client that came back has got the newest since. */
   readonly #known: Set<string> | undefined;
-  /** Whether a client that came back was shown no event of a run since. */
+  /** Whether a client that came back was shown no beginning or end of a run since. */
   #isBetween: boolean;
 
   constructor(options: ShownTextOptions) {
@@ -60,11 +57,11 @@ export class ShownText {
   /** The next event as it is shown: alone, or after what corrects the text that the client has. */
   event(event: TaskEvent): Shown {
     const { body } = event;
-    const isBetween = this.#isBetween;
-    if (!BESIDE_RUN.has(body.type)) this.#isBetween = false;
     if (body.type === 'text-delta') return inOrder([this.#settled({ ...event, body })]);
     if (body.type === 'artifact') this.#ahead.delete(body.artifact.id);
     if (body.type !== 'run-start' && body.type !== 'run-end') return [event];
+    const isBetween = this.#isBetween;
+    this.#isBetween = false;
     // The text of a run that was cut is lost where it was not in the journal yet.
     const about = { ...event, seq: undefined };
     const texts = this.#options.showsWhole ? [] : [...this.#ahead.values()];
@@ -120,11 +117,13 @@ export class ShownText {
     return [{ ...event, body: { ...whole, lastChunk, artifact: { ...whole.artifact, parts } } }];
   }
 
-  /** Each text of a run that was cut: the client may have seen more of it than was kept. */
+  /** Each text of a run that was cut, unless the client got it since: it may have seen more of it than was kept. */
   async #cut(seq: number): Whole {
     const reading = await this.#options.readingAt(seq - 1);
     if (reading.record.state !== 'working') return [];
-    const texts = reading.textsOfRun.filter(({ body }) => !body.isMessage || this.#options.showsMessages);
+    const texts = reading.textsOfRun.filter(
+      ({ body }) => !this.#known?.has(body.artifactId) && (!body.isMessage || this.#options.showsMessages),
+    );
     const wholes = texts.map((text) => this.#whole({ ...text, seq: undefined }, seq));
     return (await Promise.all(wholes)).flat();
   }
