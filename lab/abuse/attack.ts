@@ -31,6 +31,10 @@ const withModel =
   });
 
 const serving = (): SettingsInput => ({ ...bare(), mcp: { serve: true } });
+const withEmbeddings = ({ url }: Stranger): SettingsInput => ({
+  ...bare(),
+  embedding: { provider: 'openai', model: 'test', baseUrl: url },
+});
 const withBrowser = ({ url }: Stranger): SettingsInput => ({
   ...bare(),
   tools: { browser: { allowHosts: [new URL(url).host], navigationSeconds: 2 } },
@@ -42,7 +46,7 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   settings: { cases: corpora.settings(), settings: bare },
   // A configuration file comes from the operator, and is read only at the start and on request.
   files: { cases: configFiles(), settings: bare, longestWorkMs: 400 },
-  tools: { cases: corpora.toolArguments(), settings: bare },
+  tools: { cases: corpora.toolArguments(), settings: withEmbeddings },
   peers: { cases: corpora.peers(), settings: withPeer },
   models: { cases: chatStreams(), settings: withModel('openai') },
   anthropic: { cases: anthropicStreams(), settings: withModel('anthropic') },

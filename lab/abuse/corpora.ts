@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { json } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import type { SettingsInput } from '../../src/index.js';
 import { garbled, mutated } from './fuzz/mutate.js';
@@ -109,6 +110,14 @@ export function holds(): readonly Case[] {
   }));
 }
 
+/** Embeddings of any texts, in OpenAI's form: `rag_retrieve` is there only with a server of embeddings. */
+const giveEmbeddings: Responder = (request, response) => {
+  void json(request).then((body) => {
+    const { input } = body as { readonly input: readonly string[] };
+    give(response, { data: input.map((text, index) => ({ index, embedding: [text.length, 1] })) });
+  });
+};
+
 /** Tool calls with invented arguments. */
 export function toolArguments(): readonly Case[] {
   const calls: readonly [tool: string, args: object][] = [
@@ -134,8 +143,10 @@ export function toolArguments(): readonly Case[] {
     ['create_skill', { name: 'greet', description: 'Greets.', instructions: 'Say hi.' }],
     ['exec', { command: 'true', cwd: '.', env: { A: 'b' } }],
   ];
-  const act = (scene: Scene, tool: string, args: unknown): Promise<Outcome> =>
-    send(scene, `call ${tool} with ${JSON.stringify(args)}`);
+  const act = (scene: Scene, tool: string, args: unknown): Promise<Outcome> => {
+    scene.stranger.answer = giveEmbeddings;
+    return send(scene, `call ${tool} with ${JSON.stringify(args)}`);
+  };
   return calls.flatMap(([tool, args]) => [
     // A task is rejected when no agent has the tool, and completed when the tool fails.
     { name: `${tool} with right arguments`, isRight: true, act: (scene: Scene) => act(scene, tool, args) },
