@@ -56,6 +56,6 @@ export default {
   },
   // Ends a test that hangs. It is far above what any takes, as a busy machine is several times slower.
   testTimeout: 120_000,
-  // Twice the cores of a small machine: many tests wait for a process, a page or a time limit.
-  maxWorkers: 4,
+  // Three times the cores of a small machine: many tests wait for a process, a page or a time limit. Campaigns work more.
+  maxWorkers: isCampaign ? 4 : 6,
 };
