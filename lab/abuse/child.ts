@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { connect, createServer, LangoError, type SettingsInput } from '../../src/index.js';
@@ -76,6 +76,8 @@ const MOST_ROUNDS = 20;
 
 /** Lists the tools of an MCP server and calls the first, as `lango mcp` does. */
 async function callServer(url: string): Promise<Taken> {
+  // A definition that differs from the accepted one would be held back, and reach no agent.
+  await rm(path.join(home, 'mcp', 'far.json'), { force: true });
   const settings = { mcp: { servers: { far: { url, timeoutSeconds: 1 } } } };
   const loaded = resolveConfig({ env: readEnv({}), overrides: { home }, settings });
   const services = settingsServices(loaded, silentLogger);
