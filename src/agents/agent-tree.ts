@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { oncePerList } from '../core/bounded-cache.js';
 import type { Agent, Peer, PeerDirectory, AgentSpec, Roster } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
@@ -14,7 +15,6 @@ import type { DefinedAgent } from './defined-agent.js';
 import { Delegations } from './delegation.js';
 import { FIND_NAME, FunctionSearch } from './function-search.js';
 import { note } from './loop.js';
-import { oncePerList } from './once-per-list.js';
 import { buildOrchestratorInstruction, othersBlock } from './orchestrator-instruction.js';
 import { outputReader } from './output.js';
 import { ownSkillsBlock } from './own-skills.js';

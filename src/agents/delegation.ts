@@ -1,8 +1,8 @@
 import type { Peer } from '../core/agent.js';
+import { oncePerList } from '../core/bounded-cache.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse, turnStep, withArguments } from './agent-function.js';
 import { runDelegation, type DelegationOptions } from './delegation-run.js';
-import { oncePerList } from './once-per-list.js';
 import { PeerContexts } from './peer-contexts.js';
 import { TRANSFER_NAME, transferReader, transferSpec, type Transfer } from './transfer.js';
 

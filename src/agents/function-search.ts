@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { oncePerList } from '../core/bounded-cache.js';
 import type { ModelMessage } from '../core/model.js';
 import { functionCalls } from '../core/model.js';
 import { oneLine, shorten } from '../core/text.js';
 import { reply, typedFunction, type AgentFunction } from './agent-function.js';
 import { capabilityDescription } from './capabilities.js';
-import { oncePerList } from './once-per-list.js';
 
 /** The name of the function that finds others, which no tool may have. */
 export const FIND_NAME = 'find_functions';
