@@ -152,7 +152,7 @@ export type { ClientEvent } from './a2a/client/reader.js';
 export { defineAgent } from './agents/defined-agent.js';
 export type { AgentDefinition, DefinedAgent } from './agents/defined-agent.js';
 export { fromAgentExecutor } from './a2a/server/executor-adapter.js';
-export type { Agent, AgentProfile, Skill } from './core/agent.js';
+export type { Agent, AgentProfile, CardDetails, Skill } from './core/agent.js';
 export { defineCapability } from './core/capability.js';
 export type { Capability, CapabilityContext, DefinedCapability, OpenCapability } from './core/capability.js';
 export { fields } from './core/fields.js';

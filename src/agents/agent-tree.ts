@@ -110,13 +110,13 @@ function flatAgent(options: AgentTreeOptions): Agent {
   });
 }
 
-type SubAgentSpec = Pick<AgentSpec, 'name' | 'description' | 'instruction'> &
+type SubAgentSpec = Pick<AgentSpec, 'name' | 'description' | 'instruction' | 'card'> &
   Pick<ToolUser, 'output' | 'others'>;
 
 function subAgent(spec: SubAgentSpec, toolbox: Toolbox, options: AgentTreeOptions): Agent {
-  const { name, description: purpose, output, others } = spec;
+  const { name, description: purpose, output, others, card } = spec;
   return toolUser(options, {
-    ...{ name, purpose, toolbox, output, controls: [declineRequest, askUser] },
+    ...{ name, purpose, toolbox, output, card, controls: [declineRequest, askUser] },
     instruction: (isFromUser) => subAgentInstruction(spec, isFromUser),
     ...(others && { others }),
   });
@@ -127,10 +127,10 @@ export function makeDefinedAgent(defined: DefinedAgent, options: Omit<AgentTreeO
   const { name, description, tools, skills } = defined;
   assertTools(tools);
   const agent = subAgent(defined, makeToolbox({ tools, sources: [], owns: () => false }, options), options);
-  const { extendedSkills } = agent.profile;
+  const { extendedSkills, card } = agent.profile;
   return {
     run: (run) => agent.run(run),
-    profile: { name, description, skills, ...(extendedSkills ? { extendedSkills } : {}) },
+    profile: { name, description, skills, card, ...(extendedSkills ? { extendedSkills } : {}) },
   };
 }
 
@@ -144,13 +144,14 @@ interface ToolUser {
   readonly controls: readonly AgentFunction[];
   /** The schema of its answers. Default: the agent answers with text. */
   readonly output?: z.ZodObject | JsonObject | undefined;
+  readonly card?: AgentSpec['card'];
   /** Describes the other agents to this one. Default: their descriptions are not part of its instruction. */
   readonly others?: () => readonly SystemBlock[];
 }
 
 function toolUser(
   options: AgentTreeOptions,
-  { name, purpose, instruction, toolbox, controls, output, others }: ToolUser,
+  { name, purpose, instruction, toolbox, controls, output, others, card }: ToolUser,
 ): Agent {
   const blocksFor = (isFromUser: boolean) => instructionBlocks(instruction(isFromUser), options.prompts);
   const [forUsers, forAgents] = [blocksFor(true), blocksFor(false)];
@@ -158,6 +159,7 @@ function toolUser(
     name,
     purpose,
     toolbox,
+    card,
     output: output && outputReader(name, output),
     prepare: (scope) => toolbox.refresh(scope),
     extendedSkills: () => toolSkills(toolbox.tools()),

@@ -51,6 +51,7 @@ interface AgentParts {
   readonly extendedSkills: () => Agent['profile']['skills'];
   /** Default: the agent answers with text. */
   readonly output?: OutputReader | undefined;
+  readonly card?: Agent['profile']['card'];
   /** Called once per run; the function it returns is called at each turn, with the conversation until then. */
   readonly open: (run: Run, budget: Budget) => SetUpTurn;
 }
@@ -160,9 +161,9 @@ async function recall(run: Run, memories: readonly RunMemory[]): Promise<Recolle
 
 /** Reads description and skills from the toolbox at each call, because tools come and go. */
 function profileOf(parts: Omit<AgentParts, 'open' | 'prepare'>, modes: readonly string[]): Agent['profile'] {
-  const { name, purpose, toolbox, extendedSkills } = parts;
+  const { name, purpose, toolbox, extendedSkills, card } = parts;
   return {
-    name,
+    ...{ name, card },
     inputModes: modes,
     extendedSkills,
     get description() {

@@ -1,5 +1,11 @@
 import type { z } from 'zod';
-import { AGENT_NAME, FLAT_AGENT_NAME, ORCHESTRATOR_NAME, type Skill } from '../core/agent.js';
+import {
+  AGENT_NAME,
+  FLAT_AGENT_NAME,
+  ORCHESTRATOR_NAME,
+  type CardDetails,
+  type Skill,
+} from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { ModelProvider } from '../core/model.js';
 import type { Tool } from '../core/tool.js';
@@ -25,6 +31,8 @@ export interface AgentDefinition {
   readonly output?: z.ZodObject;
   /** The skills on the agent's card. Default: one, with the agent's name and description. */
   readonly skills?: readonly Skill[];
+  /** The version, provider, icon and documentation on the agent's card. */
+  readonly card?: CardDetails;
 }
 
 /** The result of `defineAgent`. The server makes the agent of it when it starts. */

@@ -6,6 +6,7 @@ import {
   distinct,
   flag,
   group,
+  httpUrl,
   list,
   optional,
   path,
@@ -18,6 +19,19 @@ import { otherModel } from './model-keys.js';
 
 /** The meaning of 0 in `agent.maxDelegationRounds`. */
 export const DEFAULT_ROUNDS = 5;
+
+export const cardDetails = z.strictObject({
+  version: optional(text(), 'The version of the agent. Default: that of Lango.'),
+  provider: z
+    .strictObject({
+      organization: text().describe('The name of the organization that offers the agent.'),
+      url: optional(httpUrl(), 'Its web site. Default: the address of the server.'),
+    })
+    .optional()
+    .describe('The organization that offers the agent. Default: none.'),
+  iconUrl: optional(httpUrl(), 'The address of an image for the agent. Default: none.'),
+  documentationUrl: optional(httpUrl(), 'The address of a page about the agent. Default: none.'),
+});
 
 const agentSpec = z.strictObject({
   name: subAgentName().describe('Its name, as delegations and addresses use it.'),
@@ -38,6 +52,7 @@ const agentSpec = z.strictObject({
     z.record(z.string(), z.json()),
     'JSON Schema of an object, for an agent whose answers are data. Default: they are text.',
   ),
+  card: cardDetails.optional().describe('Further members of the card of the agent. Default: none.'),
 });
 
 const agentSpecs = distinct(agentSpec, (spec) => spec.name, ['name']).superRefine((specs, context) => {

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import type { CardFile } from '../core/card.js';
 import { errorText, LangoError } from '../core/errors.js';
 import { parseJson } from '../core/json.js';
-import { agentName, distinct, httpUrl, text } from '../core/fields.js';
+import { agentName, distinct, text } from '../core/fields.js';
+import { cardDetails } from './agent-keys.js';
 import { type Problem, findingsOf, problemsError, toProblem } from './problems.js';
 import { type KeySchema, schemasAt } from './schema.js';
 
@@ -21,9 +22,7 @@ const skillSchema = z.strictObject({
 const cardSchema = z.strictObject({
   name: agentName(),
   description: text(),
-  provider: z.strictObject({ organization: text(), url: httpUrl().optional() }).optional(),
-  iconUrl: httpUrl().optional(),
-  documentationUrl: httpUrl().optional(),
+  ...cardDetails.shape,
   defaultInputModes: z.array(mediaType).min(1),
   defaultOutputModes: z.array(mediaType).min(1),
   skills: distinct(skillSchema, (skill) => skill.id, ['id']),

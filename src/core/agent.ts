@@ -24,8 +24,18 @@ export interface AgentProfile {
   /** The skills that only authenticated callers see, such as each tool by name. Called for each request. */
   readonly extendedSkills?: () => readonly Skill[];
   readonly inputModes?: readonly string[]; // The media types that it takes. Default: text and JSON.
+  readonly card?: CardDetails | undefined; // Default: the version of Lango, and nothing else.
   /** Written for the protocol's SDK: it gets the caller's whole request, and a message may be its response. */
   readonly isExecutor?: boolean;
+}
+
+/** The members of an agent card that say who offers the agent (A2A 1.0 section 4.4.1). */
+export interface CardDetails {
+  readonly version?: string | undefined;
+  /** Without `url`, the server gives its own address. */
+  readonly provider?: { readonly organization: string; readonly url?: string | undefined } | undefined;
+  readonly iconUrl?: string | undefined;
+  readonly documentationUrl?: string | undefined;
 }
 
 /** A skill of an agent card (A2A 1.0 section 4.4.5). */
@@ -155,6 +165,7 @@ export interface AgentSpec {
   /** Whether the agent also gets the tools that no prefix matches; true for at most one spec of a roster. */
   readonly takesUnmatched: boolean;
   readonly output?: ModelRequest['output']; // JSON Schema of its outputs. Default: text.
+  readonly card?: CardDetails | undefined;
 }
 
 /** Prefixes are matched in this order (requirement P1). */

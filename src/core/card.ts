@@ -1,4 +1,4 @@
-import type { Skill } from './agent.js';
+import type { CardDetails, Skill } from './agent.js';
 import type { JsonObject } from './json.js';
 
 /** The path of an agent's card (RFC 8615), below the path of the agent. */
@@ -16,13 +16,9 @@ export function serverUrl(address: string | URL, path: string): URL {
 }
 
 /** The reviewed part of an agent's card: one file in agent-cards/. The server adds the rest when it serves the card. */
-export interface CardFile {
+export interface CardFile extends CardDetails {
   readonly name: string;
   readonly description: string;
-  /** Without `url`, the server gives its own address. */
-  readonly provider?: { readonly organization: string; readonly url?: string };
-  readonly iconUrl?: string;
-  readonly documentationUrl?: string;
   readonly defaultInputModes: readonly string[];
   readonly defaultOutputModes: readonly string[];
   /** A skill that names a capability of tools is published only while the agent has such a tool; others always. */

@@ -11,7 +11,7 @@ import { parse } from 'yaml';
 import { ClientFactory } from '@a2a-js/sdk/client';
 import { readEnv } from '../../src/config/env.js';
 import { loadConfig } from '../../src/config/load.js';
-import type { Agent, ServerOptions } from '../../src/index.js';
+import { defineAgent, type Agent, type ServerOptions } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { freePort } from '../support/free-port.js';
 import { openCardHost } from '../support/card-host.js';
@@ -73,6 +73,23 @@ describe('X. A2A', () => {
         description: 'Handy. Capabilities: command execution.',
         skills: [reviewed('command-execution')],
       });
+    });
+  });
+
+  it('X1 an own agent says its version, provider, icon and documentation', async () => {
+    const card = {
+      version: '2.1.0',
+      provider: { organization: 'Example' },
+      iconUrl: 'https://example.org/icon.png',
+      documentationUrl: 'https://example.org/agent',
+    };
+    const spoken = { description: 'Mine.', instruction: 'x', card };
+    const settings = { agent: { ownAgents: [{ name: 'writer', ...spoken }] } };
+    const agents = [defineAgent({ name: 'reader', ...spoken })];
+    await withServer({ settings, agents, model: new ScriptedModel({}) }, async (server) => {
+      const provider = { organization: 'Example', url: server.address.origin };
+      for (const name of ['writer', 'reader'])
+        expect(await publicCard(server, name)).toMatchObject({ ...card, provider });
     });
   });
 

@@ -35,6 +35,7 @@ export interface CardParts {
   /** The reviewed card file of the agent. Undefined: description and modes come from the profile and the defaults. */
   readonly file: CardFile | undefined;
   readonly profile: AgentProfile;
+  /** The version of an agent that says none. */
   readonly version: string;
   /** The address under which clients reach this node. */
   readonly baseUrl: string;
@@ -52,14 +53,14 @@ export interface CardParts {
 export function buildCard(parts: CardParts): AgentCard {
   const { file, profile, version, auth, push = false } = parts;
   const { securitySchemes, securityRequirements, ofSkill } = cardSecurity(auth);
+  const { provider, documentationUrl, iconUrl, ...said } = { ...file, ...profile.card };
   return {
     name: profile.name,
     description: file?.description ?? profile.description,
-    version,
+    version: said.version ?? version,
     supportedInterfaces: interfacesOf(parts),
-    provider: file?.provider && { url: publicBase(parts.baseUrl), ...file.provider },
-    documentationUrl: file?.documentationUrl,
-    iconUrl: file?.iconUrl,
+    provider: provider && { ...provider, url: provider.url ?? publicBase(parts.baseUrl) },
+    ...{ documentationUrl, iconUrl },
     capabilities: {
       streaming: true,
       pushNotifications: push,
