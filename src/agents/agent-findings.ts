@@ -1,7 +1,9 @@
+import type { Roster } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import { finding, type Finding, type Path } from '../core/findings.js';
 import { nearestOf } from '../core/text.js';
 import { agentNames, unknownPublished } from './agent-tree.js';
+import { capabilityMap } from './capabilities.js';
 import type { NodeAgentsOptions } from './node-agents.js';
 
 /** The settings that name agents. */
@@ -47,6 +49,18 @@ function unknownAgent(
   const nearest = nearestOf(name, known);
   const advice = nearest ? `did you mean "${nearest}"?` : `it can ${verb}: ${known.join(', ')}`;
   return finding(path, `names no agent of this server; ${advice}`);
+}
+
+/** Finds agents of `agent.ownAgents` that a start leaves out, as Lango has no tool whose name begins with their prefixes. */
+export function prefixFindings(ownAgents: Roster): readonly Finding[] {
+  const known = [...Object.keys(capabilityMap), 'mcp_'];
+  const mayMatch = (prefix: string) => known.some((one) => one.startsWith(prefix) || prefix.startsWith(one));
+  return ownAgents.flatMap(({ name, prefixes, alwaysInclude, takesUnmatched }, index) => {
+    const isThere = alwaysInclude || takesUnmatched || prefixes.length === 0 || prefixes.some(mayMatch);
+    if (isThere) return [];
+    const text = `begin the name of no tool that Lango brings, so ${name} is left out unless a program adds one; correct them, or set alwaysInclude`;
+    return finding(['agent', 'ownAgents', index, 'prefixes'], text);
+  });
 }
 
 function assignmentFindings({ multiAgent, roster, assigned }: AgentNaming): readonly Finding[] {

@@ -1,6 +1,6 @@
 import os from 'node:os';
 import { dirname, sep } from 'node:path';
-import { agentFindings, assertAgentNames } from '../agents/agent-findings.js';
+import { agentFindings, assertAgentNames, prefixFindings } from '../agents/agent-findings.js';
 import { extendRoster } from '../agents/agent-specs.js';
 import { Attachments } from '../agents/attachments.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
@@ -127,7 +127,12 @@ export function createAgents(
 /** Finds wrong names of agents, for `config check`: a start with them fails, or leaves out remote agents. */
 export function namingFindings(loaded: LoadedConfig): readonly Finding[] {
   const remotes = usedRemoteAgents(loaded).map(({ agent }) => agent.name);
-  return [...agentFindings(agentNaming(loaded), remotes), ...unusedListFindings(loaded)];
+  const { multiAgent, ownAgents } = loaded.config.agent;
+  return [
+    ...agentFindings(agentNaming(loaded), remotes),
+    ...unusedListFindings(loaded),
+    ...(multiAgent ? prefixFindings(ownAgents) : []),
+  ];
 }
 
 /** All settings that name agents. */

@@ -82,6 +82,22 @@ describe('lango config', () => {
     expect(stdout.match(/^warn .*a2a\.remoteAgents is not used/gm)).toHaveLength(1);
   });
 
+  it('check finds an own agent whose prefixes begin the name of no tool', async () => {
+    const about = 'description: Files., instruction: You file.';
+    const own = [
+      `{ name: clerk, ${about}, prefixes: [files_] }`,
+      `{ name: porter, ${about}, prefixes: [files_, fs_re] }`,
+      `{ name: writer, ${about} }`,
+    ];
+    const home = await makeHome(`agent: { ownAgents: [${own.join(', ')}] }`);
+    const { code, stdout } = await langoHere(['config', 'check'], home);
+    await home.remove();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^\S+: agent\.ownAgents\[0\]\.prefixes begin the name of no tool .*clerk is left out.*\n$/,
+    );
+  });
+
   it('check accepts every secret in a file that a variable with _FILE names', async () => {
     const home = await makeHome(
       [
