@@ -8,12 +8,13 @@ import { pause } from '../core/time.js';
 import { startSweeping } from '../journal/sweeper.js';
 import type { CapabilityTables } from '../storage/capability-tables.js';
 import type { Moved } from '../storage/moving.js';
+import { restore as restoreFiles } from '../storage/sqlite/backup.js';
 import { inUse, isInUse } from '../storage/sqlite/failure.js';
 import { openSqliteStorage } from '../storage/sqlite/storage.js';
 import type { Storage } from '../stores/storage.js';
 import type { OnStop, Parts } from './node.js';
 
-export { backUp, restore } from '../storage/sqlite/backup.js';
+export { backUp } from '../storage/sqlite/backup.js';
 export { DATABASE_MARKS } from '../storage/sqlite/connection.js';
 export { verifyDatabase } from '../storage/sqlite/verify.js';
 
@@ -78,11 +79,22 @@ async function openStorage(sources: StorageSources): Promise<Storage> {
   const { sqlite, ...server } = sources.config.storage;
   const { databaseUrl: url } = sources.secrets;
   if (url === undefined) {
-    if (await isServedElsewhere(sources.config.home, sqlite.file)) throw inUse();
+    await assertNotServed(sources.config.home, sqlite.file);
     return openSqliteStorage({ ...sqlite, ...options, acceptDamage });
   }
   const { openPostgresStorage } = await import('../storage/postgres/storage.js');
   return openPostgresStorage({ ...server, ...options, url });
+}
+
+/** Rejects while a server has the database open, also when somebody deleted its lock. */
+async function assertNotServed(home: string, file: string): Promise<void> {
+  if (await isServedElsewhere(home, file)) throw inUse();
+}
+
+/** Puts a backup in place of the embedded database of a data folder: see `restore` of `storage/sqlite/backup.ts`. */
+export async function restore(home: string, files: { readonly from: string; readonly to: string }) {
+  await assertNotServed(home, files.to);
+  return restoreFiles(files.from, files.to);
 }
 
 /** Moves an embedded database into the empty one of the configuration. After a rejection nothing was moved. */
@@ -95,6 +107,7 @@ export async function moveDatabase(
   const { openMoveSource } = await import('../storage/sqlite/move.js');
   const { moveIntoPostgres } = await import('../storage/postgres/move.js');
   const tables = tablesOf(schema.capabilities);
+  await assertNotServed(config.home, file);
   const source = await openMoveSource({ ...sqlite, file, tables, logger });
   try {
     return await moveIntoPostgres({ ...server, url, tables, onTable, logger }, source);

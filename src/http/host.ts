@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { hostInUrl, isLoopback } from '../core/addresses.js';
 import { errorText } from '../core/errors.js';
 import type { TlsMaterial } from '../core/http.js';
@@ -39,6 +40,8 @@ const NOTICE_SECONDS = 5;
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
 /** Maximum time to finish sending responses when the server stops. */
 const FLUSH_MS = 500;
+/** Turns of the event loop in which a connection is accepted, and the request read that its client sent already. */
+const TURNS_TO_READ = 3;
 
 /** The HTTP server, which passes each request to the pipeline. */
 export class Host {
@@ -103,15 +106,25 @@ export class Host {
     const { host, limits } = this.#options;
     const { noticeSeconds = isLoopback(host) ? 0 : NOTICE_SECONDS } = limits;
     const drained = this.pipeline.drain();
-    this.#silent.destroy();
     await Promise.all([drained, this.#server.listening ? pause(noticeSeconds * 1_000) : undefined]);
     if (!this.#server.listening) return this.pipeline.cut();
+    const isDrained = this.pipeline.isIdle;
+    await this.#readSent();
     // The server listens until here, so that new requests learn that it stops.
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
     this.#silent.destroy();
-    if (this.pipeline.isIdle) await waitAtMost(FLUSH_MS, closed);
+    if (isDrained) await waitAtMost(FLUSH_MS, closed);
     this.#server.closeAllConnections();
     await closed;
+  }
+  /** Answers the requests that were sent already: each turn of the event loop accepts only one connection. */
+  async #readSent(): Promise<void> {
+    let quiet = 0;
+    const accepted = (): void => void (quiet = 0);
+    this.#server.on('connection', accepted);
+    const { connections } = this.#options.limits;
+    for (let turn = 0; quiet < TURNS_TO_READ && turn < connections; turn += 1, quiet += 1) await nextTurn();
+    this.#server.off('connection', accepted);
   }
 }

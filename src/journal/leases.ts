@@ -75,7 +75,7 @@ export class Leases {
       do {
         this.#claimAgain = false;
         for (const task of await store.claim(worker, [...agents.keys()], room)) launch(task);
-      } while (this.#claimAgain);
+      } while (this.#claimAgain && !this.#isStopped);
     } finally {
       this.#claiming = false;
     }

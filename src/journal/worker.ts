@@ -161,7 +161,9 @@ export class Worker {
     this.#past.read(task.id).then(
       (replay) => this.#begin(task, replay),
       async (error: unknown) => {
-        await endUnreadable(task, error, { store: this.#options.store, logger: this.#loggerOf(task) });
+        // Its store may be closed: the next start reads it again.
+        if (!this.#leases.isStopped)
+          await endUnreadable(task, error, { store: this.#options.store, logger: this.#loggerOf(task) });
         this.#releaseSlot(task);
       },
     );

@@ -398,6 +398,19 @@ describe('the start and stop of a host', () => {
     await expect(fetch(host.origin)).rejects.toThrow();
   });
 
+  it('answer each request that was sent before the stop, also on connections not accepted yet', async () => {
+    const host = await start([whoami]);
+    const clients = Array.from({ length: 30 }, () => connect(host.port, '127.0.0.1'));
+    await Promise.all(clients.map((client) => once(client, 'connect')));
+    const answers = clients.map(async (client) => {
+      client.write(`GET /me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
+      return (await once(client.setEncoding('utf8'), 'data')) as [string];
+    });
+    const stopped = host.server.stop();
+    for (const [answer] of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 503 /);
+    await stopped;
+  });
+
   it('do not wait for connections without a request', async () => {
     const host = await start([], { limits: { ...LIMITS, headerSeconds: 600, drainSeconds: 600 } });
     const silent = connect(host.port, '127.0.0.1');
