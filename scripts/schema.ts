@@ -4,10 +4,12 @@ import { format, resolveConfig } from 'prettier';
 import { packageRoot } from '../src/config/package-root.js';
 import { shippedSchema } from '../src/config/load.js';
 import { configSchema, renderReference } from '../src/config/reference.js';
+import { caseFileJsonSchema } from '../src/evals/case-file.js';
 import { taskFileJsonSchema } from '../src/replay/task-file.js';
+import { renderCaseReference } from './case-reference.js';
 
 /**
- * Writes the files generated from the schemas of the configuration and of exported tasks. With --check it only names those
+ * Writes the files generated from the schemas of the configuration, of exported tasks and of cases. With --check it only names those
  * that are out of date.
  */
 const schema = shippedSchema();
@@ -18,6 +20,8 @@ const pretty = (value: unknown) => format(JSON.stringify(value), { ...style, par
 const documents = new Map([
   [schemaFile, await pretty(configSchema(schema))],
   [join(folder, 'task-file.schema.json'), await pretty(taskFileJsonSchema())],
+  [join(folder, 'evaluations.schema.json'), await pretty(caseFileJsonSchema())],
+  [join(folder, 'evaluations.md'), renderCaseReference(caseFileJsonSchema())],
   [join(folder, 'configuration.md'), renderReference(schema)],
 ]);
 

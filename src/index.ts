@@ -171,6 +171,8 @@ export type { Reply, Question, TaskState } from './core/task.js';
 export { defineTool } from './core/tool.js';
 export type { Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
 export { createLogger } from './logging.js';
+export { evaluate } from './evals/evaluate.js';
+export type { CaseResult, Evaluation } from './evals/evaluate.js';
 export { replayTask } from './replay/replay.js';
 export type { ReplayReport } from './replay/replay.js';
 export { scriptedModel } from './models/scripted/provider.js';

@@ -19,6 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   terminal: ['core'],
   journal: ['core', 'scrub', 'stores'],
   replay: ['core', 'agents', 'journal', 'scrub', 'stores'],
+  evals: ['core', 'config', 'replay'],
   storage: ['core', 'stores'],
   owners: ['core', 'stores'],
   'a2a/translate': ['core'],
@@ -30,7 +31,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['core', 'disk', 'capabilities'],
   cli: [
     ...['core', 'config', 'app.ts', 'a2a/client', 'http', 'logging.ts', 'owners', 'stores'],
-    ...['terminal', 'disk', 'capabilities', 'replay'],
+    ...['terminal', 'disk', 'capabilities', 'replay', 'evals'],
   ],
   'logging.ts': ['core'],
 };

@@ -85,6 +85,7 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
   const group = (name: string, description: string) => program.command(name).description(description);
   addTaskCommands(group('tasks', 'list, read, watch and cancel tasks'), act);
   addReplayCommands(program, act);
+  addEvalCommands(program, act);
   addDataCommands(group('data', 'export, forget and delete your data'), capabilities, act);
   addKeyCommands(group('keys', 'list and rotate the keys that this node signs with'), act);
   withServer(group('mcp', 'use the tools of MCP servers, and offer agents as tools').command('serve'))
@@ -192,6 +193,13 @@ function addReplayCommands(program: Command, act: Act): void {
     .description('show where two tasks part, and what each did from there')
     .option('--agent <name>', 'the agent that the tasks belong to; default: every agent')
     .action(actionsOf(act, () => import('./replay.js'))('diff'));
+}
+
+function addEvalCommands(program: Command, act: Act): void {
+  withJson(program.command('eval <path>'))
+    .description('check recorded tasks against what their cases expect; ends with 1 when one fails')
+    .option('--junit <file>', 'also write the results as JUnit XML')
+    .action(actionsOf(act, () => import('./eval.js'))('evaluateCases'));
 }
 
 function addDataCommands(data: Command, capabilities: readonly Capability[], act: Act): void {

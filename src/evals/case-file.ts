@@ -1,0 +1,147 @@
+import { readFile, readdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { findingsOf, toProblem, type Problem } from '../config/problems.js';
+import { schemasAt, type KeySchema } from '../config/schema.js';
+import { textSource } from '../config/text-source.js';
+import { codeOf, LangoError } from '../core/errors.js';
+import type { Finding } from '../core/findings.js';
+import { TASK_STATES } from '../core/task.js';
+
+const text = z.string().min(1);
+const amount = z.number().min(0);
+const count = z.int().min(0);
+const data = z.record(z.string(), z.json());
+
+/** Each expectation has exactly one of these keys. */
+const SUBJECTS = {
+  state: z.enum(TASK_STATES).describe('The state of the task at its end.'),
+  contains: text.describe('A text that the answer contains.'),
+  equals: text.describe('The whole answer, without space around it.'),
+  matches: text.describe('A regular expression that matches a part of the answer.'),
+  schema: data.describe('JSON Schema of the answer: of its data, or of its text as JSON.'),
+  rule: text.describe(
+    'A JavaScript file, relative to this file. Its function `rule` gets `{answer, events, tasks}` and returns true, or a text that says what is wrong.',
+  ),
+  asked: text.describe('The name of an agent that another one delegated to.'),
+  tool: text.describe('The name of a tool that an agent called.'),
+  order: z
+    .array(text)
+    .min(2)
+    .describe('Names of tools and agents that were called in this order. Others may be between them.'),
+  cost: amount.describe('The most money that the task and the tasks below it cost.'),
+  tokens: count.describe('The most input and output tokens of the task and the tasks below it.'),
+  turns: count.describe('The most answers of models in the task and the tasks below it.'),
+  seconds: amount.describe('The most time from the first message to the end.'),
+};
+
+const expectation = z
+  .strictObject({
+    ...SUBJECTS,
+    not: z.boolean().describe('`true`: the task passes when this does not hold.'),
+    arguments: data.describe('With `tool`: only calls whose arguments have these values count.'),
+    times: count.describe('With `tool` or `asked`: exactly this often. Default: at least once.'),
+    most: count.describe('With `tool` or `asked`: at most this often.'),
+  })
+  .partial()
+  .superRefine((given, context) => {
+    const subjects = Object.keys(SUBJECTS).filter((key) => key in given);
+    const refuse = (message: string) => context.addIssue({ code: 'custom', message });
+    if (subjects.length !== 1)
+      refuse(`must have exactly one of these keys: ${Object.keys(SUBJECTS).join(', ')}`);
+    const isCall = 'tool' in given || 'asked' in given;
+    if (!isCall && ('times' in given || 'most' in given))
+      refuse('`times` and `most` belong to `tool` or `asked`');
+    if (given.arguments && !given.tool) refuse('`arguments` belongs to `tool`');
+    if (given.matches !== undefined && !isPattern(given.matches))
+      refuse('`matches` is no regular expression');
+  });
+
+const evalCase = z.strictObject({
+  name: text.describe('What the case shows, as a sentence. Unique in the file.'),
+  record: text.describe('The file of `lango tasks export`, relative to this file.'),
+  expect: z.array(expectation).min(1).describe('What must hold. Each entry is one expectation.'),
+});
+
+const caseFile = z.strictObject({
+  cases: z
+    .array(evalCase)
+    .min(1)
+    .superRefine((cases, context) => {
+      const names = cases.map(({ name }) => name);
+      const at = names.findIndex((name, index) => names.indexOf(name) < index);
+      if (at >= 0)
+        context.addIssue({ code: 'custom', message: 'is the name of another case too', path: [at, 'name'] });
+    })
+    .describe('The cases.'),
+});
+
+export type Expectation = z.infer<typeof expectation>;
+export type EvalCase = z.infer<typeof evalCase>;
+
+/** The cases of one file. */
+export interface CaseFile extends z.infer<typeof caseFile> {
+  /** Other paths in it are relative to its folder. */
+  readonly path: string;
+}
+
+/** The JSON Schema of a file of cases, for other programs. */
+export function caseFileJsonSchema(): object {
+  return z.toJSONSchema(caseFile, { io: 'input' });
+}
+
+const EXTENSION = /\.ya?ml$/;
+
+/** Reads the files of cases at a path: one file, or all below a folder. Rejects with `invalid-input` that lists all problems. */
+export async function readCases(path: string): Promise<readonly CaseFile[]> {
+  const files = await caseFilesAt(path);
+  const read = await Promise.all(files.map(readCaseFile));
+  const problems = read.flatMap((one) => ('problems' in one ? one.problems : []));
+  if (problems.length > 0) throw wrongCases(problems);
+  return read.flatMap((one) => ('file' in one ? one.file : []));
+}
+
+async function caseFilesAt(path: string): Promise<readonly string[]> {
+  const found = await stat(path).catch((cause: unknown) => {
+    throw new LangoError('not-found', `${path} cannot be read (${codeOf(cause)}).`, { hint: HINT, cause });
+  });
+  if (!found.isDirectory()) return [path];
+  const names = await readdir(path, { recursive: true });
+  const files = names.filter((name) => EXTENSION.test(name) && !name.includes('node_modules')).sort();
+  if (files.length === 0)
+    throw new LangoError('not-found', `There is no YAML file of cases in ${path}.`, { hint: HINT });
+  return files.map((name) => join(path, name));
+}
+
+const HINT = 'Make cases of real tasks with: lango eval new';
+
+type Reading = { readonly file: CaseFile } | { readonly problems: readonly Problem[] };
+
+async function readCaseFile(path: string): Promise<Reading> {
+  const source = textSource(await readFile(path, 'utf8'), { file: path, syntax: 'yaml' });
+  if (source.problems.length > 0) return { problems: source.problems };
+  const { success, data: file, error } = caseFile.safeParse(source.values ?? {});
+  if (success) return { file: { ...file, path } };
+  const root = caseFileJsonSchema() as KeySchema;
+  const findings: readonly Finding[] = findingsOf(error.issues, (at) => schemasAt(at, root));
+  return { problems: findings.map((finding) => toProblem(finding, source)) };
+}
+
+function wrongCases(problems: readonly Problem[]): LangoError {
+  const lines = problems.map(({ at, key, text: what }) => `  ${at}: ${key === '' ? '' : `${key} `}${what}`);
+  const hint = 'The keys are in docs/reference/evaluations.md.';
+  return new LangoError('invalid-input', ['The cases cannot be read:', ...lines].join('\n'), { hint });
+}
+
+/** The path of a file that a file of cases names. */
+export function besides({ path }: Pick<CaseFile, 'path'>, name: string): string {
+  return resolve(dirname(path), name);
+}
+
+function isPattern(source: string): boolean {
+  try {
+    return new RegExp(source, 'u') instanceof RegExp;
+  } catch {
+    return false;
+  }
+}

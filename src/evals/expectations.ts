@@ -1,0 +1,152 @@
+import { pathToFileURL } from 'node:url';
+import { z } from 'zod';
+import { canonicalJson } from '../core/canonical-json.js';
+import { errorText } from '../core/errors.js';
+import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { shorten } from '../core/text.js';
+import type { TaskFile } from '../replay/task-file.js';
+import type { Expectation } from './case-file.js';
+import { answerOf, deedsIn, useOf, type Deed } from './deeds.js';
+
+/** What happened in a case, as its expectations see it. */
+interface Outcome {
+  readonly tasks: TaskFile['tasks'];
+  readonly answer: ReturnType<typeof answerOf>;
+  readonly deeds: readonly Deed[];
+  readonly use: ReturnType<typeof useOf>;
+}
+
+export function outcomeOf(file: TaskFile): Outcome {
+  return { tasks: file.tasks, answer: answerOf(file.tasks[0]!), deeds: deedsIn(file), use: useOf(file) };
+}
+
+interface Verdict {
+  readonly holds: boolean;
+  /** What was found, as part of a sentence. */
+  readonly found: string;
+}
+
+/** What a check needs besides the outcome. */
+interface CheckContext {
+  /** The absolute path of a file that the case names. */
+  readonly pathOf: (name: string) => string;
+}
+
+/** Checks one expectation. Returns what is wrong, as a sentence; undefined when the expectation holds. */
+export async function failureOf(
+  expected: Expectation,
+  outcome: Outcome,
+  context: CheckContext,
+): Promise<string | undefined> {
+  const { holds, found } = await verdictOn(expected, outcome, context);
+  if (holds !== (expected.not ?? false)) return undefined;
+  const { not, ...wanted } = expected;
+  const what = Object.entries(wanted).map(([key, value]) => `${key} ${shown(value as Json)}`);
+  return `expected ${not ? 'not ' : ''}${what.join(', ')}, but ${found}`;
+}
+
+const SHOWN_CHARACTERS = 200;
+
+function shown(value: Json): string {
+  return shorten(typeof value === 'string' ? JSON.stringify(value) : canonicalJson(value), SHOWN_CHARACTERS);
+}
+
+async function verdictOn(
+  expected: Expectation,
+  outcome: Outcome,
+  { pathOf }: CheckContext,
+): Promise<Verdict> {
+  const { answer, deeds, use } = outcome;
+  const { text } = answer;
+  const said = `the answer is ${shown(text)}`;
+  if (expected.state !== undefined) return sameState(expected.state, outcome);
+  if (expected.contains !== undefined) return { holds: text.includes(expected.contains), found: said };
+  if (expected.equals !== undefined) return { holds: text.trim() === expected.equals.trim(), found: said };
+  if (expected.matches !== undefined)
+    return { holds: new RegExp(expected.matches, 'u').test(text), found: said };
+  if (expected.schema !== undefined) return fitsSchema(expected.schema, answer);
+  if (expected.rule !== undefined) return ruleSays(pathOf(expected.rule), outcome);
+  if (expected.order !== undefined) return inOrder(expected.order, deeds);
+  if (expected.tool !== undefined || expected.asked !== undefined) return called(expected, deeds);
+  return within(expected, use);
+}
+
+function sameState(state: string, { tasks }: Outcome): Verdict {
+  const [root] = tasks;
+  const end = root!.events.findLast(({ body }) => body.type === 'run-end')?.body;
+  const reason = end?.type === 'run-end' && end.reason !== undefined ? ` (${end.reason})` : '';
+  return { holds: root!.state === state, found: `it is ${root!.state}${reason}` };
+}
+
+function fitsSchema(schema: JsonObject, { text, data }: Outcome['answer']): Verdict {
+  let value: unknown = data;
+  try {
+    value ??= JSON.parse(text);
+    const { error } = z.fromJSONSchema(schema).safeParse(value);
+    const [issue] = error?.issues ?? [];
+    if (!issue) return { holds: true, found: 'it fits' };
+    return { holds: false, found: `${issue.path.join('.') || 'the answer'}: ${issue.message}` };
+  } catch (error) {
+    return { holds: false, found: errorText(error) };
+  }
+}
+
+/** Runs the rule of a case, which is code of the person who wrote the case. */
+async function ruleSays(file: string, { answer, tasks }: Outcome): Promise<Verdict> {
+  try {
+    const { rule } = (await import(pathToFileURL(file).href)) as { rule?: (given: object) => unknown };
+    if (!rule) return { holds: false, found: `${file} exports no function "rule"` };
+    const { events } = tasks[0]!;
+    const says = await rule({ answer: answer.data ?? answer.text, events, tasks });
+    const found = typeof says === 'string' ? says : `the rule returned ${String(says)}`;
+    return { holds: says === true, found };
+  } catch (error) {
+    return { holds: false, found: `the rule failed: ${errorText(error)}` };
+  }
+}
+
+function inOrder(order: readonly string[], deeds: readonly Deed[]): Verdict {
+  const names = deeds.map(({ name }) => name);
+  let at = -1;
+  const missing = order.find((name) => {
+    at = names.indexOf(name, at + 1);
+    return at < 0;
+  });
+  const found = `there were ${names.length > 0 ? names.join(', ') : 'no calls'}`;
+  return {
+    holds: missing === undefined,
+    found: missing === undefined ? found : `${missing} is not there; ${found}`,
+  };
+}
+
+function called(expected: Expectation, deeds: readonly Deed[]): Verdict {
+  const { tool, asked, arguments: given = {}, times, most } = expected;
+  const kind = tool === undefined ? 'agent' : 'tool';
+  const ofName = deeds.filter((deed) => deed.kind === kind && deed.name === (tool ?? asked));
+  const { length } = ofName.filter((deed) => holdsAll(deed.arguments, given as JsonObject));
+  const [other] = ofName;
+  const instead = length === 0 && other ? `; a call had ${shown(other.arguments)}` : '';
+  const isEnough = times === undefined ? most !== undefined || length > 0 : length === times;
+  const found = `there ${length === 1 ? 'was 1 call' : `were ${length} calls`}${instead}`;
+  return { holds: isEnough && length <= (most ?? Infinity), found };
+}
+
+/** Whether the value has all that is wanted: objects may have more members. */
+function holdsAll(value: Json | undefined, wanted: Json): boolean {
+  if (!isJsonObject(wanted)) return value !== undefined && canonicalJson(value) === canonicalJson(wanted);
+  return (
+    isJsonObject(value) &&
+    Object.entries(wanted).every(([name, member]) => holdsAll(value[name], member as Json))
+  );
+}
+
+function within(expected: Expectation, use: Outcome['use']): Verdict {
+  const [name, most] = LIMITS.map((key) => [key, expected[key]] as const).find(
+    ([, value]) => value !== undefined,
+  )!;
+  const used = use[name];
+  if (used === undefined) return { holds: false, found: 'a model has no price (prices)' };
+  return { holds: used <= most!, found: `it was ${used}` };
+}
+
+const LIMITS = ['cost', 'tokens', 'turns', 'seconds'] as const;
