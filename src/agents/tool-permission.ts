@@ -38,7 +38,7 @@ export async function approvalOutcome(work: Work): Promise<CallOutcome | undefin
 async function obstacleTo(work: Work): Promise<string | undefined> {
   const { tool, input } = work;
   try {
-    await withinTimeout(work, async (context) => tool.check?.(input, context));
+    await withinTimeout({ ...work, isCheck: true }, async (context) => tool.check?.(input, context));
     return undefined;
   } catch (error) {
     return failureText(work, error);

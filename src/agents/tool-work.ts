@@ -41,6 +41,8 @@ export interface Work {
   readonly tool: Tool;
   readonly input: Input;
   readonly rules: ToolRules;
+  /** Whether the call is only checked: secrets are looked for, and not read. */
+  readonly isCheck?: true;
   /** Settles once the result of the call is in the journal, without secrets. */
   readonly scrubbed?: Promise<unknown>;
   /** The replies of a person to the call. */
@@ -87,7 +89,10 @@ export function quotedReason(text: string | undefined): string {
   return text ? ` ("${text}")` : '';
 }
 
-function contextOf({ call, tool, rules, scrubbed, replied }: Work, signal: AbortSignal): ToolContext {
+function contextOf(
+  { call, tool, rules, isCheck, scrubbed, replied }: Work,
+  signal: AbortSignal,
+): ToolContext {
   const { run, key, name } = call;
   const { id: taskId, contextId, tenant, owner } = run.task;
   const { secrets = noSecrets } = rules;
@@ -108,7 +113,9 @@ function contextOf({ call, tool, rules, scrubbed, replied }: Work, signal: Abort
         ...(host !== undefined && { host }),
         ...(scrubbed && { scrubbed }),
       };
-      return secrets.resolve({ tenant, owner }, text, use);
+      if (!isCheck) return secrets.resolve({ tenant, owner }, text, use);
+      await secrets.check({ tenant, owner }, text, use);
+      return text;
     },
   };
 }

@@ -29,6 +29,8 @@ export interface SecretGuard {
   scrubber(scope: Scope): Scrubber;
   /** Replaces each reference with its value. Rejects with `not-found`, or `forbidden` for a use that is not permitted. */
   resolve(scope: Scope, text: string, use: SecretUse): Promise<string>;
+  /** Rejects where `resolve` is known to reject. Reads no value. */
+  check(scope: Scope, text: string, use: SecretUse): Promise<void>;
 }
 
 export interface SecretUse {
@@ -67,8 +69,12 @@ export const noScrubber: Scrubber = {
 /** For a node without a vault: references cannot be resolved. */
 export const noSecrets: SecretGuard = {
   scrubber: () => noScrubber,
-  async resolve(_scope, text) {
-    if (referencedSecrets(text).length === 0) return text;
+  async resolve(scope, text, use) {
+    await this.check(scope, text, use);
+    return text;
+  },
+  async check(_scope, text) {
+    if (referencedSecrets(text).length === 0) return;
     throw new LangoError('not-supported', 'There is no vault here, so no secret can be used.');
   },
 };

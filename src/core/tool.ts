@@ -58,7 +58,8 @@ export interface ToolContext {
   readonly contextId: string;
   /**
    * Replaces each `{{secret:NAME}}` in `text` with the value, for tools with a `secretPlace`. Call it at the last moment, and
-   * never return the text. `host` is the receiver. Rejects with `not-found` or `forbidden`.
+   * never return the text. `host` is the receiver. Rejects with `not-found` or `forbidden`. In
+   * `check` the text stays as it is: no value is read before a person approved the call.
    */
   resolveSecrets(text: string, host?: string): Promise<string>;
   /** Whether this task or its session has read text from outside: what the tool keeps may come from it. */

@@ -146,6 +146,7 @@ export function alsoHiding(guard: SecretGuard, further: Scrubber): SecretGuard {
   return {
     scrubber: (scope) => both(guard.scrubber(scope), further),
     resolve: (scope, text, use) => guard.resolve(scope, text, use),
+    check: (scope, text, use) => guard.check(scope, text, use),
   };
 }
 

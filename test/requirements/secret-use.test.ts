@@ -118,6 +118,26 @@ describe('http_request', () => {
     expect((await decide(server, asked, { decision: 'approve' })).end.state).toBe('completed');
     expect(seen).toEqual([undefined]);
   });
+
+  it('asks nobody about a secret that is not there, or that may not be used so', async () => {
+    await store({ places: ['http'], hosts: ['api.example.com'] });
+    const request = (name: string) => {
+      const headers = { 'X-Api-Key': `{{secret:${name}}}` };
+      return `call http_request with ${JSON.stringify({ url: `${site.origin}/`, method: 'DELETE', headers })}`;
+    };
+    const command = `call exec with ${JSON.stringify({ command: 'echo {{secret:none}}' })}`;
+    const background = `call exec_background with ${JSON.stringify({ action: 'start', command: 'echo {{secret:none}}' })}`;
+    for (const [text, why] of [
+      [request('none'), 'There is no secret "none"'],
+      [request('api'), 'may not be used for 127.0.0.1 (http)'],
+      [command, 'There is no secret "none"'],
+      [background, 'There is no secret "none"'],
+    ] as const) {
+      const { end } = await sendText(server, text);
+      expect([end.state, end.questions]).toEqual([expect.stringMatching(/completed|failed/), []]);
+      expect(end.text).toContain(why);
+    }
+  });
 });
 
 describe.each([

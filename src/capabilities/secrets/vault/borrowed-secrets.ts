@@ -45,13 +45,8 @@ export class BorrowedSecrets implements SecretGuard {
   }
 
   async resolve(scope: Scope, text: string, use: SecretUse): Promise<string> {
+    await this.check(scope, text, use);
     const names = referencedSecrets(text);
-    if (names.length > 0 && use.place === 'browser') {
-      const problem = 'A secret that another server stores cannot be typed into a page here.';
-      const advice = 'Send it in a header with http_request';
-      const hint = `${advice}, or run the browser agent on the server that stores the secret.`;
-      throw new LangoError('not-supported', problem, { hint });
-    }
     const values = new Map<string, string>();
     for (const name of names) {
       const value = await this.#options.ask(scope, name, use);
@@ -61,6 +56,15 @@ export class BorrowedSecrets implements SecretGuard {
       this.#options.logger.info('a secret was borrowed', { secret: name, owner, tool: use.tool });
     }
     return replaceReferences(text, (name) => values.get(name)!);
+  }
+
+  /** What the node that stores the secrets permits is known only once it is asked for a value. */
+  async check(_scope: Scope, text: string, { place }: SecretUse): Promise<void> {
+    if (referencedSecrets(text).length === 0 || place !== 'browser') return;
+    const problem = 'A secret that another server stores cannot be typed into a page here.';
+    const advice = 'Send it in a header with http_request';
+    const hint = `${advice}, or run the browser agent on the server that stores the secret.`;
+    throw new LangoError('not-supported', problem, { hint });
   }
 
   #hold(

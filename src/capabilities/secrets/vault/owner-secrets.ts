@@ -103,6 +103,11 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
     return replaceReferences(text, (name) => values.get(name)!);
   }
 
+  async check(scope: Scope, text: string, { place, host }: SecretUse): Promise<void> {
+    for (const name of referencedSecrets(text))
+      assertAllowed(toItem(await this.#require(scope, name)), { place, host });
+  }
+
   async #require(scope: Scope, name: string) {
     const entry = await this.#vault.get(scope, 'secret', name);
     if (entry) return entry;

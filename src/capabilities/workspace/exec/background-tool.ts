@@ -5,7 +5,14 @@ import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../
 import { BackgroundProcesses, type BackgroundProcess } from './background.js';
 import { diskNotes } from './exec.js';
 import type { ExecOptions } from './launch.js';
-import { COMMAND_FIELDS, describeCommand, needsPerson, secretsNote, secretsOf } from './runner.js';
+import {
+  COMMAND_FIELDS,
+  describeCommand,
+  needsPerson,
+  secretsNote,
+  secretsOf,
+  withSecrets,
+} from './runner.js';
 import type { Runner } from './runner.js';
 
 /** The size of the longest UTF-8 character. */
@@ -74,6 +81,8 @@ export function backgroundTool(runner: Runner, { sandbox, limits }: ExecOptions)
     describe: ({ action, ...input }) =>
       action === 'start' ? `${describeCommand(input)}, in the background` : `${action} a process`,
     secretPlace: 'exec',
+    check: async ({ command = '', ...input }, context) =>
+      void (await withSecrets({ command, ...input }, context)),
     execute: (input, context) => actions[input.action](input, context),
   });
 }

@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { Deadline } from '../../../core/time.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import type { ExecOptions } from './launch.js';
-import { COMMAND_FIELDS, describeCommand, needsPerson, secretsNote, secretsOf } from './runner.js';
+import {
+  COMMAND_FIELDS,
+  describeCommand,
+  needsPerson,
+  secretsNote,
+  secretsOf,
+  withSecrets,
+} from './runner.js';
 import type { Command, Runner } from './runner.js';
 
 /** Added to the time limit, so that this tool reports the output of a command before the loop aborts the call. */
@@ -37,6 +44,7 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
     bringsOutside: true,
     timeoutMs: (input) => seconds(input) * 1000 + TIMEOUT_MARGIN_MS,
     secretPlace: 'exec',
+    check: async (input, context) => void (await withSecrets(input, context)),
     async execute(input, context) {
       const { signal } = context;
       signal.throwIfAborted();

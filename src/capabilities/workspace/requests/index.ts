@@ -30,6 +30,7 @@ export function httpTool(webFetch: typeof fetch, timeoutSeconds: number): Tool {
       const secrets = names.length === 0 ? '' : ` with the secret ${names.join(', ')}`;
       return `send ${method} ${url}${secrets}${body === undefined ? '' : ` and the body ${JSON.stringify(body)}`}`;
     },
+    check: async (input, context) => void (await requestInit(input, context)),
     async execute(input, context) {
       const response = await webFetch(input.url, await requestInit(input, context));
       return { content: await responseText(response), isError: !response.ok };
