@@ -1,13 +1,18 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { packageRoot } from '../../src/config/package-root.js';
-import { lango } from '../cli/lango-process.js';
+import { certificate } from '../support/certificates.js';
+import { langoHere } from '../cli/lango-here.js';
 
 const run = promisify(execFile);
+/** Helm, also where `go install` puts it; undefined when it is not here. */
+export const HELM = ['helm', path.join(homedir(), 'go/bin/helm')].find(
+  (one) => spawnSync(one, ['version']).status === 0,
+);
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -65,10 +70,18 @@ export interface Container {
   readonly readinessProbe?: Probe;
 }
 
+interface Item {
+  key: string;
+  readonly path: string;
+}
+
 export interface Volume {
   readonly name: string;
   readonly configMap?: { name: string };
-  readonly secret?: { secretName: string; readonly items?: readonly { key: string; path: string }[] };
+  readonly secret?: { secretName: string; readonly items?: readonly Item[] };
+  readonly projected?: {
+    readonly sources: readonly { readonly secret: { name: string; readonly items: readonly Item[] } }[];
+  };
   readonly persistentVolumeClaim?: { claimName: string };
   readonly emptyDir?: object;
 }
@@ -83,6 +96,13 @@ export interface PodSpec {
   readonly initContainers?: readonly Container[];
   readonly volumes: readonly Volume[];
   readonly topologySpreadConstraints?: readonly { readonly labelSelector: Selector }[];
+}
+
+/** The keys of Secrets that a volume has, with their files. */
+export function secretItems({ secret, projected }: Volume) {
+  const sources = projected?.sources.map((one) => one.secret) ?? [];
+  const all = secret ? [{ name: secret.secretName, items: secret.items ?? [] }, ...sources] : sources;
+  return all.flatMap(({ name, items }) => items.map((item) => ({ ...item, name })));
 }
 
 /** The pods of a Deployment or a Job. */
@@ -114,79 +134,52 @@ export function workloadsOf(manifests: readonly Manifest[]): readonly Workload[]
     });
 }
 
-/**
- * The command line that builds a kustomization on this machine, without its folder. Undefined when no such program is
- * installed.
- */
-export function findBuilder(): readonly string[] | undefined {
-  const builders = [
-    ['kustomize', 'build'],
-    ['kubectl', 'kustomize'],
-  ];
-  return builders.find(([file, ...args]) => spawnSync(file!, [...args, '--help']).status === 0);
+/** The manifests that are in the repository, with those of a Secret. */
+export async function shippedManifests(shape: string, secret: Manifest): Promise<Manifest[]> {
+  const text = await readFile(path.join(packageRoot(), `deploy/kubernetes/${shape}.yaml`), 'utf8');
+  return [...manifestsIn(text), secret];
 }
 
-/** A copy of deploy/ with secrets of its own, and a folder for overlays of users. */
-export class Kit {
-  readonly #folder: string;
-  readonly #builder: readonly string[];
+/** The manifests that the chart makes of values, with those of a Secret. */
+export async function renderedManifests(
+  values: object,
+  secret: Manifest,
+  args: readonly string[] = [],
+): Promise<Manifest[]> {
+  const chart = path.join(packageRoot(), 'deploy/helm/lango');
+  const given = run(HELM!, ['template', 'lango', chart, '--namespace', 'lango', '--values', '-', ...args]);
+  given.child.stdin!.end(JSON.stringify(values));
+  return [...manifestsIn((await given).stdout), secret];
+}
 
-  private constructor(folder: string, builder: readonly string[]) {
-    this.#folder = folder;
-    this.#builder = builder;
-  }
+function manifestsIn(text: string): readonly Manifest[] {
+  return parseAllDocuments(text).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
+}
 
-  /** Creates the secrets as the guide describes. */
-  static async open(builder: readonly string[]): Promise<Kit> {
-    const folder = await mkdtemp(path.join(tmpdir(), 'lango-kit-'));
-    await cp(path.join(packageRoot(), 'deploy'), path.join(folder, 'deploy'), { recursive: true });
-    const secrets = path.join(folder, 'deploy/kubernetes/secrets');
-    await run(path.join(folder, 'deploy/secrets.sh'), [secrets]);
-    const { code, stderr } = await lango(['keys', 'rotate', '--home', secrets]);
+/** Makes the Secret as the guide describes. */
+export async function makeSecret(): Promise<Manifest> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'lango-secrets-'));
+  try {
+    await run(path.join(packageRoot(), 'deploy/secrets.sh'), [folder]);
+    const { code, stderr } = await langoHere(['keys', 'rotate', '--home', folder]);
     if (code !== 0) throw new Error(stderr);
-    await writeFile(path.join(secrets, 'anthropic-api-key'), 'sk-test');
-    await writeFile(path.join(folder, 'deploy/kubernetes/database-ca/ca.crt'), 'a certificate');
-    return new Kit(folder, builder);
-  }
-
-  /** The manifests of an overlay of this kit, with those of its Secret. */
-  async build(overlay: string, components: readonly string[] = []): Promise<Manifest[]> {
-    const kit = '../deploy/kubernetes';
-    const own = path.join(this.#folder, 'own');
-    await mkdir(own, { recursive: true });
-    const kustomization = {
-      apiVersion: 'kustomize.config.k8s.io/v1beta1',
-      kind: 'Kustomization',
-      resources: [`${kit}/${overlay}`, `${kit}/secrets`],
-      components: components.map((name) => `${kit}/${name}`),
+    await writeFile(path.join(folder, 'anthropic-api-key'), 'sk-test');
+    const pair = await certificate('lango');
+    await writeFile(path.join(folder, 'tls.crt'), pair.cert);
+    await writeFile(path.join(folder, 'tls.key'), pair.key);
+    await writeFile(path.join(folder, 'ca.crt'), pair.cert);
+    const files = (await readdir(folder, { withFileTypes: true })).filter((one) => one.isFile());
+    const entries = files.map(async ({ name }) => {
+      return [name, (await readFile(path.join(folder, name))).toString('base64')] as const;
+    });
+    const metadata = { name: 'lango', namespace: 'lango' };
+    return {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata,
+      data: Object.fromEntries(await Promise.all(entries)),
     };
-    await writeFile(path.join(own, 'kustomization.yaml'), JSON.stringify(kustomization));
-    return this.#manifestsOf(own);
+  } finally {
+    await rm(folder, { recursive: true });
   }
-
-  /** The manifests of an overlay that a user writes beside the kit. */
-  async buildOwn(files: ReadonlyMap<string, string>): Promise<Manifest[]> {
-    const own = path.join(this.#folder, 'deploy/kubernetes/mine');
-    await mkdir(own);
-    for (const [name, text] of files) await writeFile(path.join(own, name), text);
-    return this.#manifestsOf(own);
-  }
-
-  async #manifestsOf(folder: string): Promise<Manifest[]> {
-    const [file, ...args] = this.#builder;
-    const { stdout } = await run(file!, [...args, folder]);
-    return parseAllDocuments(stdout).map((document) => withoutBreaks(document.toJS() as Manifest));
-  }
-
-  async close(): Promise<void> {
-    await rm(this.#folder, { recursive: true });
-  }
-}
-
-/** The lines of long values are broken in a Secret. */
-function withoutBreaks(manifest: Manifest): Manifest {
-  if (manifest.kind !== 'Secret') return manifest;
-  const { data = {} } = manifest;
-  const whole = Object.entries(data).map(([key, text]) => [key, text.replaceAll('\n', '')]);
-  return { ...manifest, data: Object.fromEntries(whole) as Readonly<Record<string, string>> };
 }

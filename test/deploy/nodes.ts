@@ -5,13 +5,15 @@ import { CAPABILITIES } from '../../src/capabilities/index.js';
 import { ENV_VARIABLES, SECRET_VARIABLES } from '../../src/config/env.js';
 import { fileVariable } from '../../src/config/secret-files.js';
 import { langoHere } from '../cli/lango-here.js';
-import type { Manifest, Workload } from './kit.js';
+import { secretItems, type Manifest, type Workload } from './kit.js';
 
 const OF_CAPABILITIES = CAPABILITIES.flatMap(({ variables = [] }) => variables.map(({ name }) => name));
 
 const READ: ReadonlySet<string> = new Set([
   ...OF_CAPABILITIES.flatMap((name) => [name, fileVariable(name)]),
   ...Object.values(ENV_VARIABLES).map(({ name }) => name),
+  // Read by Node.
+  'NODE_EXTRA_CA_CERTS',
   ...SECRET_VARIABLES.map((key) => fileVariable(ENV_VARIABLES[key].name)),
 ]);
 const IN_CONFIG = /\$\{([A-Z_]+)/g;
@@ -71,17 +73,19 @@ async function layOut(
     manifests.find((one) => one.kind === kind && one.metadata.name === wanted)?.data ?? {};
   await mkdir(path.join(root, HOME), { mode: 0o700 });
   for (const { name, mountPath } of pod.containers[0].volumeMounts ?? []) {
-    const { configMap, secret } = pod.volumes.find((one) => one.name === name) ?? {};
+    const volume = pod.volumes.find((one) => one.name === name) ?? { name };
+    const { configMap } = volume;
     const files = new Map<string, string>();
     for (const [file, text] of Object.entries(configMap ? dataOf('ConfigMap', configMap.name) : {}))
       files.set(file, text);
-    const sealed = secret ? dataOf('Secret', secret.secretName) : {};
-    for (const { key, path: file } of secret?.items ?? [])
-      if (sealed[key] !== undefined) files.set(file, Buffer.from(sealed[key], 'base64').toString());
+    for (const { name: secret, key, path: file } of secretItems(volume)) {
+      const sealed = dataOf('Secret', secret)[key];
+      if (sealed !== undefined) files.set(file, Buffer.from(sealed, 'base64').toString());
+    }
     for (const [file, text] of files) {
       const at = path.join(root, mountPath, file);
       await mkdir(path.dirname(at), { recursive: true });
-      await writeFile(at, text, { mode: secret ? 0o440 : 0o644 });
+      await writeFile(at, text, { mode: configMap ? 0o644 : 0o440 });
       texts.set(at, text);
     }
   }

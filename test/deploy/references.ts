@@ -1,5 +1,5 @@
 import type { Container, Manifest, PodSpec, Selector, Volume, Workload } from './kit.js';
-import { workloadsOf } from './kit.js';
+import { secretItems, workloadsOf } from './kit.js';
 
 interface Port {
   readonly port: number | string;
@@ -51,18 +51,20 @@ function ofWorkload({ labels, selector, pod }: Workload, manifests: readonly Man
   ];
 }
 
-function ofVolume({ configMap, secret, persistentVolumeClaim }: Volume, manifests: readonly Manifest[]) {
+function ofVolume(volume: Volume, manifests: readonly Manifest[]) {
+  const { configMap, secret, persistentVolumeClaim } = volume;
   const find = (kind: string, name: string) =>
     manifests.find((one) => one.kind === kind && one.metadata.name === name);
   const missing: string[] = [];
   if (configMap && !find('ConfigMap', configMap.name)) missing.push(`ConfigMap ${configMap.name}`);
   if (persistentVolumeClaim && !find('PersistentVolumeClaim', persistentVolumeClaim.claimName))
     missing.push(`PersistentVolumeClaim ${persistentVolumeClaim.claimName}`);
-  if (secret) {
-    const kept = find('Secret', secret.secretName);
-    if (!kept) missing.push(`Secret ${secret.secretName}`);
-    for (const { key } of kept ? (secret.items ?? []) : [])
-      if (kept?.data?.[key] === undefined) missing.push(`key ${key} in Secret ${secret.secretName}`);
+  if (secret && !secret.items && !find('Secret', secret.secretName))
+    missing.push(`Secret ${secret.secretName}`);
+  for (const { name, key } of secretItems(volume)) {
+    const kept = find('Secret', name);
+    if (!kept) missing.push(`Secret ${name}`);
+    else if (kept.data?.[key] === undefined) missing.push(`key ${key} in Secret ${name}`);
   }
   return missing.map((what) => `there is no ${what}`);
 }
@@ -124,7 +126,7 @@ function ofOthers(
     return found.spec?.['replicas'] === undefined ? [] : ['its target has a number of replicas of its own'];
   }
   if (kind === 'ServiceMonitor') return ofMonitor(spec, manifests);
-  const expected = ['ConfigMap', 'Deployment', 'Job', 'Namespace', 'PersistentVolumeClaim', 'Secret'];
+  const expected = ['ConfigMap', 'Deployment', 'Job', 'Namespace', 'PersistentVolumeClaim', 'Pod', 'Secret'];
   return expected.includes(kind) ? [] : [`the test does not know what a ${kind} of ${metadata.name} names`];
 }
 

@@ -1,4 +1,11 @@
-import { workloadsOf, type Container, type Manifest, type Volume, type Workload } from './kit.js';
+import {
+  secretItems,
+  workloadsOf,
+  type Container,
+  type Manifest,
+  type Volume,
+  type Workload,
+} from './kit.js';
 import { containersOf } from './references.js';
 
 const PROBES = ['startup /healthz', 'liveness /healthz', 'readiness /readyz'];
@@ -12,27 +19,26 @@ function node(
   kept: string,
   { seccomp = 'RuntimeDefault', extra = [] as readonly string[] } = {},
 ) {
-  return { image, probes: PROBES, seccomp, volumes: [`/data <- ${kept}`, ...SCRATCH, ...extra].toSorted() };
+  return {
+    image: `${image}:0.1.0`,
+    probes: PROBES,
+    seccomp,
+    volumes: [`/data <- ${kept}`, ...SCRATCH, ...extra].toSorted(),
+  };
 }
 
 const secrets = (...keys: readonly string[]) =>
   `/run/secrets/lango <- Secret lango (${keys.join(', ')}), read only`;
-const FRONT = secrets('token', 'database-url', 'vault-passphrase', 'keys.json');
+const FRONT = secrets('database-url', 'keys.json', 'token', 'vault-passphrase');
 const keysOf = (image: string) => ({
-  image,
+  image: `${image}:0.1.0`,
   probes: [],
   seccomp: 'RuntimeDefault',
   volumes: ['/data <- emptyDir', FRONT],
 });
-const migration = {
-  image: 'lango',
-  probes: [],
-  seccomp: 'RuntimeDefault',
-  volumes: ['/data <- emptyDir', ...SCRATCH, secrets('database-url')].toSorted(),
-};
 const withSandbox = (...extra: readonly string[]) => ({ ...SANDBOX, extra: [...SANDBOX.extra, ...extra] });
 
-/** The settings of each container of an overlay, once all components and patches have run. */
+/** The settings of each container of a shape. */
 export const CONTAINERS = {
   single: {
     'lango/lango': node('lango-full', 'claim lango', withSandbox(secrets('token', 'vault-passphrase'))),
@@ -48,18 +54,16 @@ export const CONTAINERS = {
         '/data/workspace <- claim lango-files: workspace',
       ),
     ),
-    'lango-migration/lango': migration,
   },
   stack: {
-    'chronicler/lango': node('lango', 'claim chronicler'),
+    'lango-chronicler/lango': node('lango', 'claim lango-chronicler'),
     'lango/keys': keysOf('lango'),
     'lango/lango': node('lango', 'emptyDir', { extra: [FRONT] }),
-    'lango-migration/lango': migration,
-    'librarian/lango': node('lango', 'claim librarian'),
-    'navigator/lango': node('lango-full', 'claim navigator', SANDBOX),
-    'operator/lango': node('lango', 'claim operator', SANDBOX),
-    'planner/lango': node('lango', 'claim planner'),
-    'vault/lango': node('lango-full', 'claim vault', { extra: [secrets('vault-passphrase')] }),
+    'lango-librarian/lango': node('lango', 'claim lango-librarian'),
+    'lango-navigator/lango': node('lango-full', 'claim lango-navigator', SANDBOX),
+    'lango-operator/lango': node('lango', 'claim lango-operator', SANDBOX),
+    'lango-planner/lango': node('lango', 'claim lango-planner'),
+    'lango-vault/lango': node('lango-full', 'claim lango-vault', { extra: [secrets('vault-passphrase')] }),
   },
 } as const;
 
@@ -92,9 +96,12 @@ function shown({ pod }: Workload, container: Container) {
   };
 }
 
-function sourceOf({ configMap, secret, persistentVolumeClaim, emptyDir }: Volume): string {
-  if (configMap) return `ConfigMap ${configMap.name.replace(/-[a-z0-9]{10}$/, '')}`;
+function sourceOf(volume: Volume): string {
+  const { configMap, persistentVolumeClaim, emptyDir } = volume;
+  if (configMap) return `ConfigMap ${configMap.name}`;
   if (persistentVolumeClaim) return `claim ${persistentVolumeClaim.claimName}`;
   if (emptyDir) return 'emptyDir';
-  return `Secret ${secret?.secretName} (${(secret?.items ?? []).map(({ key }) => key).join(', ')})`;
+  return `Secret lango (${secretItems(volume)
+    .map(({ key }) => key)
+    .join(', ')})`;
 }
