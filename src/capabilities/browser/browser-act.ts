@@ -6,7 +6,7 @@ import { OVERHEAD_MS } from './browser-navigate.js';
 import { ACTIONS, type Action, type Steps } from './driver-messages.js';
 import type { BrowserLimits } from './settings.js';
 import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
-import { becomesQuiet, differences, readPageState, type PageState } from './page-change.js';
+import { differences, readPageState, untilQuiet, type PageState } from './page-change.js';
 import type { ActionResult } from './page-functions.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
@@ -66,9 +66,11 @@ export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits
 export async function act(session: Session, { ref, action, value }: Steps['act']): Promise<ToolOutput> {
   const target = { session, ref, number: await resolveRef(session, ref) };
   const before = await readPageState(session);
-  const isQuiet = await becomesQuiet(session, () => perform(target, action, value));
-  const busy = isQuiet ? [] : ['Loading: the page was not quiet in time; this is what it shows now'];
-  return { content: await describeChange(session, before, [`Done: ${action} on ${ref}`, ...busy]) };
+  const facts = await untilQuiet(session, async () => {
+    await perform(target, action, value);
+    return [`Done: ${action} on ${ref}`];
+  });
+  return { content: await describeChange(session, before, facts) };
 }
 
 function assertValue(action: Action, value: string | undefined): void {

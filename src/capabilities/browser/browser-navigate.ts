@@ -3,6 +3,7 @@ import { limitField, exactField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import type { Steps } from './driver-messages.js';
 import { goTo, parseAddress } from './navigation.js';
+import { untilQuiet } from './page-change.js';
 import type { BrowserLimits } from './settings.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
@@ -21,7 +22,7 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
   return defineTool({
     name: 'browser_navigate',
     description:
-      'Opens a URL in the browser of this conversation. Returns the title, the URL after redirects, and the beginning ' +
+      'Opens a URL in the browser of this conversation, and waits until the page is quiet. Returns the title, the URL after redirects, and the beginning ' +
       'of the text. Read more with browser_extract; act on the page with browser_observe and browser_act.',
     schema: navigateSchema,
     effect: 'pure',
@@ -36,7 +37,7 @@ export function navigateTool(sessions: Sessions, { navigationSeconds }: BrowserL
 }
 
 export async function navigate(session: Session, { url }: Steps['navigate']): Promise<ToolOutput> {
-  const facts = await goTo(session, new URL(url));
+  const facts = await untilQuiet(session, () => goTo(session, new URL(url)));
   const { text } = await session.call('text', 0, PREVIEW_CHARACTERS);
   return { content: await describePage(session, facts, text) };
 }
@@ -69,7 +70,7 @@ export function searchTool(sessions: Sessions, limits: BrowserLimits, searchUrl:
 
 export async function search(session: Session, { url, limit }: Steps['search']): Promise<ToolOutput> {
   const address = new URL(url);
-  const facts = await goTo(session, address);
+  const facts = await untilQuiet(session, () => goTo(session, address));
   const { links } = await session.call('links', 0, LINKS_READ);
   const results = links.filter((link) => link.text !== '' && new URL(link.url).host !== address.host);
   const lines = results.slice(0, limit).map((link, index) => `${index + 1}. ${link.text}\n   ${link.url}`);

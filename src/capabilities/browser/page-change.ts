@@ -11,8 +11,13 @@ const SETTLE_MAX_MS = 5_000;
 /** Types of requests that stay open or change nothing visible. */
 const ENDLESS = new Set(['eventsource', 'websocket', 'media', 'ping']);
 
-/** Runs the action, and resolves with whether the page became quiet after it within the time of a navigation. */
-export async function becomesQuiet(session: Session, action: () => Promise<void>): Promise<boolean> {
+const BUSY = 'Loading: the page was not quiet in time; this is what it shows now';
+
+/** Resolves with the facts of the action once the page is quiet, or after the time of a navigation, which is a fact then. */
+export async function untilQuiet(
+  session: Session,
+  action: () => Promise<readonly string[]>,
+): Promise<readonly string[]> {
   const { page, limits } = session;
   const open = new Set<Request>();
   let loadedAt = 0;
@@ -26,16 +31,16 @@ export async function becomesQuiet(session: Session, action: () => Promise<void>
     request.isNavigationRequest() && request.frame() === page.mainFrame();
   page.on('request', begin).on('requestfinished', end).on('requestfailed', end);
   try {
-    await action();
+    const facts = await action();
     const start = Date.now();
     for (;;) {
       await pause(POLL_MS);
       const navigationMs = [...open].some(isOfDocument) ? 1_000 * limits.navigationSeconds : 0;
       const longestMs = Math.max(navigationMs, SETTLE_MAX_MS);
-      if (session.hasEnded || Date.now() - start >= longestMs) return false;
+      if (session.hasEnded || Date.now() - start >= longestMs) return [...facts, BUSY];
       const isLoaded = open.size === 0 && Date.now() - Math.max(start, loadedAt) >= QUIET_MS;
       // The call fails also while another document replaces this one.
-      if (isLoaded && (await session.call('stillFor').catch(() => 0)) >= QUIET_MS) return true;
+      if (isLoaded && (await session.call('stillFor').catch(() => 0)) >= QUIET_MS) return facts;
     }
   } finally {
     page.off('request', begin).off('requestfinished', end).off('requestfailed', end);

@@ -52,6 +52,8 @@ Object.assign(PAGES, {
         response.setHeader('content-type', 'text/html').end('<!doctype html><title>Late</title>Here at last'),
       SLOW_MS,
     ),
+  '/late': `<!doctype html><title>Late</title><p id="list">One moment</p>
+<script>onload = async () => { list.textContent = await (await fetch('/slow')).text(); };</script>`,
   '/app': `<!doctype html><title>App</title><p id="list">No items yet</p><button onclick="load()">Load</button>
 <button onclick="1">Idle</button><a href="/slow-page">Leave</a><a href="#part" onclick="tick()">Tick</a>
 <script>async function load() {
@@ -156,6 +158,12 @@ describeBrowsing('the browser tools', () => {
     expect(await stage.say('extract')).toContain(
       '?name=Zo%C3%AB+%26+S%C3%B6hne&pass=&news=on&color=g&day=2026-01-31',
     );
+  });
+
+  it('show a page as it is once its script has loaded the rest', async () => {
+    const opened = await stage.say('navigate', { url: `${site.origin}/late` });
+    expect(opened).toMatch(/instructions\]\nThree items\n/);
+    expect(opened).not.toContain('Loading:');
   });
 
   it('wait until the page is quiet after an action, and report what the action changed', async () => {
