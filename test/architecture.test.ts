@@ -228,7 +228,7 @@ describe('the pages of the console', () => {
 
   it('import their own libraries, and none of the server', () => {
     const names = pages.flatMap(({ imports }) => imports.filter((name) => !name.startsWith('.')));
-    const libraries = ['@preact/signals', 'dompurify', 'marked', 'preact', 'preact/hooks'];
+    const libraries = ['@preact/signals', 'dompurify', 'marked', 'preact', 'preact/hooks', 'uplot'];
     expect([...new Set(names)].sort()).toEqual(libraries);
   });
 

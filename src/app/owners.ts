@@ -28,6 +28,7 @@ import { SERVER_OPERATIONS } from '../owners/operations.js';
 import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-nodes.js';
 import { NEEDS_SERVER, operatorHandlers, serverHandlers, storedTasks } from '../owners/service.js';
 import type { OwnerParts, OwnerService } from '../owners/service.js';
+import { createOwnedOverview } from '../owners/overview.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { createTaskTraces } from '../telemetry/spans.js';
 import { openCapabilities } from './capabilities.js';
@@ -68,8 +69,10 @@ function createOwnerService({ schema, capabilities, ...parts }: ServiceParts): O
 /** The routes of a running node for the data of its callers, and for the status of the node. */
 export function ownerMount(parts: MountParts): Mount {
   const { config, schema, storage, journal, capabilities, families, registry, root, model, peers } = parts;
+  const overview = createOwnedOverview({ ...storage, tasks: journal, agents: [...parts.agents.keys()] });
   const service = createOwnerService({
     ...{ schema, capabilities },
+    readOverview: ({ hours }, { scope }) => overview(scope, hours),
     data: openData(parts, journal, capabilities),
     bill: createOwnedBill({ ...storage, tasks: journal }),
     ...readersOf(parts, journal),

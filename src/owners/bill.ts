@@ -21,11 +21,10 @@ const EVENTS_PER_READ = 200;
 
 /** A task that this node delegated, also by way of other nodes, is a part of the bill of the task that delegated it. */
 export function createOwnedBill({ retention, spending, tasks, nodeId }: OwnedBillParts): OwnedBill {
-  const isOwn = ({ grant }: TaskRecord): boolean => !grant.chain.some((link) => link.endsWith(`@${nodeId}`));
   return async (scope, after) => {
     const page = await retention.listOwned(scope, after, TASKS_PER_PAGE);
     const days = new Map<string, Usage>();
-    for (const task of page.items.filter(isOwn)) {
+    for (const task of page.items.filter((one) => !isDelegatedBy(nodeId, one))) {
       const day = new Date(task.statusAt).toISOString().slice(0, 'yyyy-mm-dd'.length);
       days.set(day, addUsage(days.get(day) ?? NO_USAGE, await usageOf(tasks, task)));
     }
@@ -36,8 +35,13 @@ export function createOwnedBill({ retention, spending, tasks, nodeId }: OwnedBil
   };
 }
 
+/** Whether an agent of a node delegated the task, also by way of other nodes. */
+export function isDelegatedBy(nodeId: string, { grant }: TaskRecord): boolean {
+  return grant.chain.some((link) => link.endsWith(`@${nodeId}`));
+}
+
 /** The last entry of an ended task has its usage, unless something other than its agent ended it. */
-async function usageOf(tasks: OwnedBillParts['tasks'], task: TaskRecord): Promise<Usage> {
+export async function usageOf(tasks: OwnedBillParts['tasks'], task: TaskRecord): Promise<Usage> {
   if (isTerminal(task.state)) {
     const [last] = await tasks.read(task.id, task.head - 1, 1);
     if (last?.body.type === 'run-end' && last.body.usage.rows) return last.body.usage;

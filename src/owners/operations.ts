@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { OperationTable } from '../core/operation.js';
+import type { Overview } from '../core/overview.js';
+import { TASK_STATES } from '../core/task.js';
 
 const MAX_LEVELS = 5;
 
@@ -18,6 +20,39 @@ const billRow = z.object({
   currency: z.string(),
   cost: z.number().exactOptional(),
 });
+
+const taskState = z.enum(TASK_STATES);
+const taskLine = z.object({
+  ...{ id: z.string(), agent: z.string(), state: taskState, title: z.string() },
+  ...{ createdAt: z.number(), statusAt: z.number() },
+});
+const percentiles = z.object({ p50: z.number(), p95: z.number() });
+const usageAt = billRow.omit({ day: true }).extend({ at: z.number() });
+const overview = z.object({
+  from: z.number(),
+  partMs: z.number(),
+  isCut: z.boolean(),
+  running: z.array(taskLine).readonly(),
+  agents: z
+    .array(
+      z.object({
+        ...{ agent: z.string(), tasks: z.number(), failed: z.number() },
+        time: percentiles.exactOptional(),
+        firstText: percentiles.exactOptional(),
+      }),
+    )
+    .readonly(),
+  ended: z.array(z.object({ at: z.number(), state: taskState, tasks: z.number() })).readonly(),
+  usage: z.array(usageAt).readonly(),
+  errors: z
+    .array(
+      z.object({
+        ...{ agent: z.string(), reason: z.string(), text: z.string(), tasks: z.number(), newest: taskLine },
+      }),
+    )
+    .readonly(),
+}) satisfies z.ZodType<Overview>;
+const MOST_HOURS = 31 * 24;
 
 /** Times are milliseconds since 1970; without `endedAt` the work goes on. */
 const span = z.object({
@@ -112,6 +147,15 @@ export const SERVER_OPERATIONS = {
     query: ['after'],
     input: z.object({ after: z.string().default('') }),
     result: z.object({ rows: z.array(billRow).readonly(), next: z.string().optional() }),
+  },
+
+  /** Sums up what the caller's tasks of the last hours did; see `Overview`. */
+  readOverview: {
+    method: 'get',
+    path: '/lango/overview',
+    query: ['hours'],
+    input: z.object({ hours: z.coerce.number<number | string>().int().min(1).max(MOST_HOURS).default(24) }),
+    result: overview,
   },
 
   /** Reads the spans of a task and of the tasks below it, over a chain of at most `levels` further nodes. */

@@ -105,8 +105,9 @@ export async function performCall({ table, handlers }: OwnerService, call: Owner
 }
 
 /** The operations that need a server. Each rejects with `unavailable`. */
-export const NEEDS_SERVER: Pick<Handlers, 'readCard' | 'readStatus' | 'importTask'> & ForOperators = {
-  ...{ readCard: noServer, readStatus: noServer, importTask: noServer },
+export const NEEDS_SERVER: Pick<Handlers, 'readCard' | 'readStatus' | 'importTask' | 'readOverview'> &
+  ForOperators = {
+  ...{ readCard: noServer, readStatus: noServer, importTask: noServer, readOverview: noServer },
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer },
 };
 

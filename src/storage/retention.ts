@@ -45,6 +45,7 @@ const sqlOf = ({ using }: Dialect) => ({
   nextOwner: `SELECT tenant, owner FROM tasks ${using('tasks_by_status')}
     WHERE (tenant, owner) > (?, ?) ORDER BY tenant, owner LIMIT 1`,
   ofContext: `SELECT * FROM tasks ${using('tasks_by_context')} WHERE context = ? AND owner = ? AND tenant = ? LIMIT ?`,
+  openOf: `SELECT * FROM tasks ${using('tasks_live')} WHERE ${LIVE} AND tenant = ? AND owner = ? ORDER BY key DESC LIMIT ?`,
   open: `SELECT agent, state, count(*) AS value FROM tasks ${using('tasks_live')} WHERE ${LIVE} GROUP BY agent, state`,
 });
 /** The lock that lets one process remove at a time: two would lock rows in different orders, and wait for each other. */
@@ -90,6 +91,12 @@ export class SqlRetentionStore implements RetentionStore {
   async countOpen(): Promise<readonly OpenTaskCount[]> {
     const rows = await this.#database.read(() => all<OpenTaskCount>(this.#sql.open));
     return rows.map(({ value, ...rest }) => ({ ...rest, value: Number(value) }));
+  }
+
+  async listOpen({ tenant, owner }: Scope, limit: number): Promise<readonly TaskRecord[]> {
+    const { openOf } = this.#sql;
+    const rows = await this.#database.read(() => all<TaskRow>(openOf, tenant, owner, limit));
+    return rows.map(toTaskRecord);
   }
 
   async listOwned({ tenant, owner }: Scope, after: string, limit: number): Promise<Page<TaskRecord>> {

@@ -217,6 +217,8 @@ export interface RetentionStore {
   listOwners(after: Scope, limit: number): Promise<readonly Scope[]>;
   /** Counts the tasks of all owners that run or wait for a run. Reads no others, so it is quick in a large database. */
   countOpen(): Promise<readonly OpenTaskCount[]>;
+  /** Lists the newest tasks of an owner that run or wait for a run. Reads no others. */
+  listOpen(scope: Scope, limit: number): Promise<readonly TaskRecord[]>;
   /** Lists the tasks of an owner in a context, of all agents. */
   listContext(scope: Scope, contextId: string, limit: number): Promise<readonly TaskRecord[]>;
   /**

@@ -26,6 +26,7 @@ describeConsole('the console for an operator', () => {
     expect(await alice.getByLabel('Data of').count()).toBe(0);
 
     const page = await stage.signedInWith(await issuer.token({ sub: 'root', scope: 'lango:operator' }));
+    await page.evaluate("void (location.hash = '#/tasks')");
     await page.getByText('There are no such tasks').waitFor();
     await page.getByLabel('Data of').selectOption('user:alice');
     await page.getByText('You look at the data of user:alice').waitFor();
@@ -37,6 +38,7 @@ describeConsole('the console for an operator', () => {
     await page.getByLabel('Data of').selectOption('yourself');
     await page.getByText('You look at the data of').waitFor({ state: 'detached' });
     await page.goto(`${stage.origin}/console/#/tasks`);
+    await page.evaluate("void (location.hash = '#/tasks')");
     await page.getByText('There are no such tasks').waitFor();
   });
 

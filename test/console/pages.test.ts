@@ -106,7 +106,7 @@ describeConsole('the console in a browser', () => {
     const link = await stage.link();
     await other.evaluate(`void (location.href = ${JSON.stringify(link)})`);
     await other.getByRole('button', { name: 'Sign out' }).click();
-    await other.getByLabel('Token').waitFor();
+    await other.getByLabel('Token', { exact: true }).waitFor();
     await other.evaluate(`void (location.href = ${JSON.stringify(link)})`);
     await other.getByText('A link works once').waitFor();
     expect(other.url()).toBe(`${stage.origin}/console/#/`);

@@ -114,7 +114,7 @@ export function configOf(url: string, auth: string): string {
 }
 
 export async function signIn(page: Page, token = TOKEN): Promise<void> {
-  await page.getByLabel('Token').fill(token);
+  await page.getByLabel('Token', { exact: true }).fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
 }
@@ -144,7 +144,8 @@ export async function shot(page: Page, name: string): Promise<void> {
     for (const width of [390, 1280]) {
       await page.setViewportSize({ width, height: 800 });
       await page.waitForTimeout(150);
-      await page.screenshot({ path: path.join(folder, `${name}-${colorScheme}-${width}.png`) });
+      const file = path.join(folder, `${name}-${colorScheme}-${width}.png`);
+      await page.screenshot({ path: file, fullPage: true });
     }
   }
   if (size) await page.setViewportSize(size);

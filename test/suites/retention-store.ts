@@ -52,6 +52,16 @@ export function retentionStoreSuite(name: string, open: OpenStore): void {
       ]);
     });
 
+    it('lists the open tasks of an owner, the newest first', async () => {
+      await ended();
+      const older = await acceptOne(under.store);
+      const newer = await acceptOne(under.store);
+      await under.store.append(fenceOf(newer), [RUN_START]);
+      await acceptOne(under.store, { scope: BOB });
+      expect((await store.listOpen(older, 9)).map(({ id }) => id)).toEqual([newer.id, older.id]);
+      expect(await store.listOpen(older, 1)).toHaveLength(1);
+    });
+
     it('lists tasks that ended long enough ago, and no others', async () => {
       const old = await ended();
       const late = await acceptOne(under.store);

@@ -14,10 +14,10 @@ const LISTED_MESSAGES = 100;
 /** The tasks below that waited at the last look without one above them that asks the same. */
 let seenBefore: ReadonlySet<string> = new Set();
 
-type WaitingTask = Readonly<{ agent: string; task: Task }>;
+export type WaitingTask = Readonly<{ agent: string; task: Task }>;
 
 /** All tasks that wait for a person, the one that waits longest first. */
-async function waitingTasks(agents: readonly string[]): Promise<readonly WaitingTask[]> {
+export async function waitingTasks(agents: readonly string[]): Promise<readonly WaitingTask[]> {
   const states = ['TASK_STATE_INPUT_REQUIRED', 'TASK_STATE_AUTH_REQUIRED'];
   const lists = await Promise.all(
     agents.flatMap((agent) =>

@@ -9,11 +9,13 @@ import { DataView } from './data.js';
 import { InboxView, waitingCount, Watch } from './inbox.js';
 import { OwnerChoice, Viewing } from './owners.js';
 import { loadNode } from './node.js';
+import { OverviewView } from './overview.js';
 import { Button, Field, Form, link, names, place, useLoaded, writtenIn } from './page.js';
 import { TaskView } from './task.js';
 import { TasksView } from './tasks.js';
 
 const VIEWS = {
+  overview: { title: 'Overview', page: OverviewView },
   tasks: { title: 'Tasks', page: TasksView },
   approvals: { title: 'Approvals', page: InboxView },
   chat: { title: 'Chat', page: ChatView },
@@ -43,10 +45,10 @@ function SignIn() {
 }
 
 const viewOf = (name: string) =>
-  Object.hasOwn(VIEWS, name) ? VIEWS[name as keyof typeof VIEWS] : VIEWS.tasks;
+  Object.hasOwn(VIEWS, name) ? VIEWS[name as keyof typeof VIEWS] : VIEWS.overview;
 
 function View() {
-  const [view = 'tasks', agent, id] = names();
+  const [view = 'overview', agent, id] = names();
   if (view === 'tasks' && agent !== undefined && id !== undefined)
     return <TaskView key={`${agent} ${id}`} agent={agent} id={id} />;
   const { page: Page } = viewOf(view);
@@ -55,7 +57,7 @@ function View() {
 
 function Console() {
   const isKnown = isSignedIn.value !== false;
-  const [current = 'tasks'] = names();
+  const [current = 'overview'] = names();
   const { title } = viewOf(current);
   const waiting = waitingCount.value;
   useEffect(() => {

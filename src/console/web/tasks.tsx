@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { getTask, listTasks, type TaskPage } from './api.js';
 import { agentsOf, node } from './node.js';
-import { Ago, Choice, Field, link, money, Note, number, Rows, useAction, useLoaded } from './page.js';
+import { Ago, Choice, Field, link, money, Note, number, place, Rows, useAction, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { hasEnded, stateWords, textOf, usageIn, waits, type Task } from './wire.js';
 
@@ -78,10 +78,16 @@ export function useTitle(agent: string, task: Task, most = LISTED_MESSAGES): str
   return titles.get(id) ?? (isCut ? '…' : titleOf(task));
 }
 
+/** The state that the address asks for, so that a link shows the tasks in it. */
+function stateInPlace(): string {
+  const [, state = ''] = /\?state=(\w+)$/.exec(place.value) ?? [];
+  return STATES.includes(state) ? state : '';
+}
+
 export function TasksView() {
   const status = node.value;
   const [agent, setAgent] = useState<string>();
-  const [state, setState] = useState('');
+  const [state, setState] = useState(stateInPlace());
   const [search, setSearch] = useState('');
   const [, draw] = useState(0);
   const pages = useRef<TaskPages | undefined>(undefined);
@@ -148,10 +154,10 @@ function countWords(
 }
 
 /** A state with its sign, so that it is told apart without its color too. */
-function State({ state }: Readonly<{ state: string }>) {
+export function State({ state }: Readonly<{ state: string }>) {
   const [sign, kind] = waits(state)
     ? ['‖', 'waits']
-    : /COMPLETED/.test(state)
+    : /COMPLETED/i.test(state)
       ? ['✓', 'completed']
       : hasEnded(state)
         ? ['✕', 'failed']

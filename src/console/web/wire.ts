@@ -67,8 +67,8 @@ export function stateWords(state: string): string {
   const word = state.replace('TASK_STATE_', '').toLowerCase().replaceAll('_', '-');
   return WORDS[word] ?? word.replaceAll('-', ' ');
 }
-export const waits = (state: string) => /INPUT_REQUIRED|AUTH_REQUIRED/.test(state);
+export const waits = (state: string) => /(INPUT|AUTH)[_-]REQUIRED/i.test(state);
 /** The questions that a task asks a person now. */
 export const questionsOf = ({ status: { state, message } }: Pick<Task, 'status'>): readonly Question[] =>
   waits(state) ? questionsIn(message?.parts ?? []) : [];
-export const hasEnded = (state: string) => /COMPLETED|FAILED|CANCELED|REJECTED/.test(state);
+export const hasEnded = (state: string) => /COMPLETED|FAILED|CANCELED|REJECTED/i.test(state);

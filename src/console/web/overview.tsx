@@ -1,0 +1,285 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Overview, Percentiles, TaskLine } from '../../core/overview.js';
+import { newId, owner } from './api.js';
+import { Chart, partsOf, seriesOf } from './chart.js';
+import { waitingTasks, type WaitingTask } from './inbox.js';
+import { agentsOf, loadNode, node } from './node.js';
+import { Ago, Choice, duration, link, money, Note, number, Table, useLoaded } from './page.js';
+import { visible } from './parts.js';
+import { State, titleOf } from './tasks.js';
+
+const REFRESH_MS = 4_000;
+const SPANS = { '24': 'the last 24 hours', '168': 'the last 7 days', '720': 'the last 30 days' };
+const MOST_ROWS = 5;
+
+type Loaded = Readonly<{ overview: Overview; waiting: readonly WaitingTask[] }>;
+
+async function load(hours: string): Promise<Loaded> {
+  const status = await loadNode();
+  const [overview, waiting] = await Promise.all([
+    owner<Overview>(`overview?hours=${hours}`),
+    waitingTasks(agentsOf(status)),
+  ]);
+  return { overview, waiting };
+}
+
+/** The first page: what works, what waits, what failed, and what it took. */
+export function OverviewView() {
+  const [hours, setHours] = useState('24');
+  const { value, fault } = useLoaded(() => load(hours), [hours], REFRESH_MS);
+  return (
+    <section class="overview" aria-busy={!value}>
+      <div class="head">
+        <h2>Overview</h2>
+        <Choice
+          label="Of"
+          value={hours}
+          names={Object.keys(SPANS)}
+          wordsOf={(name) => SPANS[name as keyof typeof SPANS]}
+          onChoose={setHours}
+        />
+      </div>
+      {fault && <Note>{fault}</Note>}
+      {value ? <Figures {...value} /> : !fault && <Empty />}
+    </section>
+  );
+}
+
+/** Keeps the room of the figures while they load. */
+const Empty = () => (
+  <ul class="tiles" aria-label="Loading the figures">
+    {['Running', 'Waiting for you', 'Failed', 'Completed', 'Time of a task', 'Money'].map((name) => (
+      <Tile key={name} name={name} value="…" />
+    ))}
+  </ul>
+);
+
+function Figures({ overview, waiting }: Loaded) {
+  const { running, agents, ended, usage, errors, isCut } = overview;
+  const root = node.value?.root ?? '';
+  const figures = agents.find(({ agent }) => agent === root);
+  const count = (...states: readonly string[]) =>
+    ended.filter(({ state }) => states.includes(state)).reduce((sum, { tasks }) => sum + tasks, 0);
+  const failed = count('failed', 'rejected');
+  const tokens = usage.reduce((sum, { input, output }) => sum + input + output, 0);
+  if (ended.length + running.length + waiting.length === 0) return <Begin />;
+  return (
+    <>
+      <ul class="tiles" aria-label="Figures">
+        <Tile name="Running" value={number(running.length)} href={inState('WORKING')} />
+        <Tile
+          name="Waiting for you"
+          value={number(waiting.length)}
+          kind={waiting.length > 0 ? 'waits' : ''}
+          href={link('approvals')}
+        />
+        <Tile
+          name="Failed"
+          value={number(failed)}
+          kind={failed > 0 ? 'failed' : ''}
+          href={inState('FAILED')}
+        />
+        <Tile name="Completed" value={number(count('completed'))} href={inState('COMPLETED')} />
+        <Tile name="Time of a task" value={middle(figures?.time)} note={slow(figures?.time)} />
+        <Tile name="First text" value={middle(figures?.firstText)} note={slow(figures?.firstText)} />
+        <Tile name="Tokens" value={short(tokens)} href={link('bill')} />
+        <Tile name="Money" value={money(usage) || 'no price'} href={link('bill')} />
+      </ul>
+      {isCut && <Note>There are more tasks than these figures count: those of the newest ones.</Note>}
+      <div class="columns">
+        <Lines title="Waiting for you" none="Nothing waits for you." rows={waiting.map(waitingLine)} />
+        <Lines title="Running" none="Nothing runs." rows={running.map(runningLine)} />
+        <Lines title="Errors" none="Nothing failed." rows={errors.map(errorLine)} />
+      </div>
+      <Charts overview={overview} />
+      <Agents overview={overview} />
+      <Others />
+    </>
+  );
+}
+
+function Begin() {
+  const { root = '' } = node.value ?? {};
+  return (
+    <div class="empty">
+      <p>There are no tasks of this time yet.</p>
+      <p>
+        <a class="button primary" href={link('chat', root, newId())}>
+          Ask {root}
+        </a>{' '}
+        or send a message with <code>npx lango send "hello"</code>.
+      </p>
+      <Others />
+    </div>
+  );
+}
+
+interface TileProps {
+  readonly name: string;
+  readonly value: string;
+  readonly note?: string | undefined;
+  readonly kind?: string;
+  readonly href?: string;
+}
+
+function Tile({ name, value, note, kind = '', href }: TileProps) {
+  const content = (
+    <>
+      <span>{name}</span>
+      <b class={kind}>{value}</b>
+      <small>{note}</small>
+    </>
+  );
+  return <li>{href === undefined ? <div>{content}</div> : <a href={href}>{content}</a>}</li>;
+}
+
+const inState = (state: string) => `${link('tasks')}?state=${state}`;
+const middle = (time: Percentiles | undefined) => (time ? duration(time.p50) : '–');
+const slow = (time: Percentiles | undefined) => time && `p95 ${duration(time.p95)}`;
+const short = (value: number) => value.toLocaleString(undefined, { notation: 'compact' });
+
+type LinesProps = Readonly<{ title: string; none: string; rows: readonly ComponentChildren[] }>;
+
+function Lines({ title, none, rows }: LinesProps) {
+  return (
+    <section class="panel">
+      <h3>
+        {title} {rows.length > 0 && <small>{number(rows.length)}</small>}
+      </h3>
+      {rows.length === 0 ? <p class="note">{none}</p> : <ul>{rows.slice(0, MOST_ROWS)}</ul>}
+    </section>
+  );
+}
+
+interface LineProps {
+  readonly agent: string;
+  readonly id: string;
+  readonly title: string;
+  readonly children: ComponentChildren;
+}
+
+const Line = ({ agent, id, title, children }: LineProps) => (
+  <li>
+    <a class="title" dir="auto" href={link('tasks', agent, id)}>
+      {visible(title)}
+    </a>
+    <span class="facts">{children}</span>
+  </li>
+);
+
+const isoOf = (time: number) => new Date(time).toISOString();
+
+const waitingLine = ({ agent, task }: WaitingTask) => (
+  <Line key={task.id} agent={agent} id={task.id} title={titleOf(task)}>
+    <State state={task.status.state} /> · {agent} · <Ago at={task.status.timestamp} />
+  </Line>
+);
+
+const runningLine = ({ id, agent, title, state, createdAt }: TaskLine) => (
+  <Line key={id} {...{ id, agent, title }}>
+    <State state={state} /> · {agent} · <Ago at={isoOf(createdAt)} />
+  </Line>
+);
+
+const errorLine = ({ agent, reason, text, tasks, newest }: Overview['errors'][number]) => (
+  <Line key={`${agent} ${reason}`} agent={agent} id={newest.id} title={newest.title}>
+    <State state="failed" /> {tasks > 1 && `${number(tasks)} × `}
+    {visible(reason)} · {agent} · <Ago at={isoOf(newest.statusAt)} />
+    {text !== '' && <span class="text"> {visible(text)}</span>}
+  </Line>
+);
+
+const STATES = ['completed', 'failed', 'rejected', 'canceled'];
+const COLORS: Readonly<Record<string, string>> = { completed: '--good', failed: '--bad', rejected: '--bad' };
+
+function Charts({ overview: { from, partMs, ended, usage } }: Readonly<{ overview: Overview }>) {
+  const [by, setBy] = useState<'model' | 'agent'>('model');
+  const times = partsOf(from, partMs);
+  const byState = seriesOf(
+    ended.map(({ at, state, tasks }) => ({ at, name: state, value: tasks })),
+    times,
+  )
+    .map((one) => ({ ...one, color: COLORS[one.name] ?? '--idle' }))
+    .sort((a, b) => STATES.indexOf(a.name) - STATES.indexOf(b.name));
+  const tokens = usage.map((row) => ({ at: row.at, name: row[by], value: row.input + row.output }));
+  const currencies = [...new Set(usage.flatMap(({ cost, currency }) => (cost ? currency : [])))];
+  const costs = (of: string) => usage.filter(({ currency, cost }) => currency === of && cost);
+  return (
+    <>
+      <div class="head">
+        <h3>Over time</h3>
+        <Choice
+          label="Tokens and money by"
+          value={by}
+          names={['model', 'agent']}
+          onChoose={(name) => setBy(name as typeof by)}
+        />
+      </div>
+      <div class="columns">
+        <Chart label="Ended tasks" format={short} {...{ times, partMs, series: byState }} />
+        <Chart label="Tokens" format={short} {...{ times, partMs, series: seriesOf(tokens, times) }} />
+        {currencies.map((currency) => (
+          <Chart
+            key={currency}
+            label={`Money in ${currency}`}
+            format={(value) => value.toLocaleString(undefined, { maximumSignificantDigits: 3 })}
+            {...{ times, partMs }}
+            series={seriesOf(
+              costs(currency).map((row) => ({ at: row.at, name: row[by], value: row.cost ?? 0 })),
+              times,
+            )}
+          />
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Agents({ overview: { agents } }: Readonly<{ overview: Overview }>) {
+  const worked = agents.filter(({ tasks }) => tasks > 0).toSorted((a, b) => b.tasks - a.tasks);
+  return (
+    <Table
+      caption="Agents of this server, with what others delegated to them"
+      heads={['Agent', 'Tasks', 'Failed', 'Time p50', 'Time p95', 'First text p50', 'First text p95']}
+    >
+      <tbody>
+        {worked.map(({ agent, tasks, failed, time, firstText }) => (
+          <tr key={agent}>
+            <th scope="row">{agent}</th>
+            <td class="number">{number(tasks)}</td>
+            <td class={failed > 0 ? 'number failed' : 'number'}>{number(failed)}</td>
+            {[time?.p50, time?.p95, firstText?.p50, firstText?.p95].map((ms, index) => (
+              <td key={index} class="number">
+                {ms === undefined ? '–' : duration(ms)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  );
+}
+
+function Others() {
+  const remote = node.value?.peers.filter(({ kind }) => kind === 'remote') ?? [];
+  if (remote.length === 0) return null;
+  return (
+    <section class="panel">
+      <h3>Remote agents</h3>
+      <ul>
+        {remote.map(({ name, state, reason = '', since }) => (
+          <li key={name}>
+            <a href={link('agents')}>{visible(name)}</a>{' '}
+            <span class="facts">
+              <span class={state === 'ready' ? 'state completed' : 'state waits'}>
+                {state === 'ready' ? '✓' : '!'} {state}
+              </span>{' '}
+              · <Ago at={since} /> {visible(reason)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

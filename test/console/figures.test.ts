@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import path from 'node:path';
+import type { Page } from 'playwright-core';
+import { silentLogger } from '../../src/core/logger.js';
+import type { UsageRow } from '../../src/core/model.js';
+import type { NewEvent } from '../../src/core/task.js';
+import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
+import { acceptOne, delta, fenceOf, message, RUN_START, runEnd } from '../suites/task-store-fixtures.js';
+import { describeConsole, seriousFaults, shot, Stage } from './stage.js';
+
+const HOUR_MS = 60 * 60 * 1_000;
+const ROOT = 'lango-orchestrator';
+const SCOPE = { tenant: '', owner: 'default' };
+const HOSTILE = '<img src=x onerror="window.hurt=1">\u202Etxt';
+
+let stage: Stage;
+let page: Page;
+const faults: string[] = [];
+
+/** Writes the tasks of a day and a half, with the stores of the server. */
+async function fill(folder: string): Promise<void> {
+  let now = Date.now() - 36 * HOUR_MS;
+  const file = path.join(folder, 'lango.db');
+  const time = () => now;
+  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger, now: time });
+  const store = storage.tasks;
+  const row = (agent: string, model: string, input: number): UsageRow => ({
+    ...{ node: storage.nodeId, agent, model, input, output: input / 4, cached: 0 },
+    ...{ currency: 'USD', cost: input / 100_000 },
+  });
+  for (let hour = 0; hour < 36; hour += 1) {
+    const began = now;
+    for (let count = 0; count <= hour % 4; count += 1) {
+      const hasFailed = hour % 7 === 3 && count === 0;
+      const child = { agent: 'operator', scope: SCOPE, lease: 'w', parentTaskId: 'none' };
+      const grant = { chain: [`${ROOT}@${storage.nodeId}`], depth: 4 };
+      const text = hasFailed ? HOSTILE : `sort the letters of hour ${hour}`;
+      const own = await acceptOne(store, { agent: ROOT, scope: SCOPE, lease: 'w', message: message(text) });
+      const below = await acceptOne(store, { ...child, grant, message: message('list the letters') });
+      await store.append(fenceOf(own), [RUN_START, turnStart]);
+      now += 300 + hour * 40;
+      await store.append(fenceOf(own), [delta('Sorted')]);
+      now += 1_000 + 100 * count;
+      await store.append(fenceOf(below), [RUN_START, runEnd('completed')]);
+      const rows = [row(ROOT, 'anthropic/claude-large', 4_000 + hour * 90), row('operator', HOSTILE, 900)];
+      const usage = { input: 4_900, output: 1_225, cached: 0, rows };
+      const { author, body } = runEnd(hasFailed ? 'failed' : 'completed', hasFailed ? HOSTILE : undefined);
+      const reason = hasFailed ? { reason: 'model-unreachable' } : {};
+      await store.append(fenceOf(own), [{ author, body: { ...body, usage, ...reason } } as NewEvent]);
+    }
+    now = began + HOUR_MS;
+  }
+  await storage.close();
+}
+
+const turnStart: NewEvent = { author: ROOT, body: { type: 'turn-start', step: 't1' } };
+
+describeConsole('what the console draws', () => {
+  beforeAll(async () => {
+    stage = await Stage.open(undefined, fill);
+    page = await stage.signedIn();
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('console', (line) => {
+      if (/Content Security|Trusted/.test(line.text())) faults.push(line.text());
+    });
+  });
+  afterAll(() => stage?.close());
+
+  it('begins with an overview of what failed, how long tasks took and what they cost', async () => {
+    await page.getByRole('link', { name: /^Failed 3/ }).waitFor();
+    await page.getByRole('img', { name: /^Tokens: anthropic\/claude-large/ }).waitFor();
+    await page.locator('.plot canvas').nth(2).waitFor();
+    expect(await page.locator('.tiles').innerText()).toMatch(/Time of a task\s+[\d.]+ s\s+p95 [\d.]+ s/);
+    await shot(page, 'overview');
+    expect(await seriousFaults(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+    await page.getByLabel(/^Of/).selectOption('168');
+    await page.getByRole('link', { name: /^Failed 5/ }).waitFor();
+    await page
+      .getByRole('link', { name: /onerror/ })
+      .first()
+      .click();
+    await page.getByText('failed').first().waitFor();
+    expect(await page.evaluate('window.hurt')).toBeUndefined();
+    expect(faults).toEqual([]);
+  });
+});
