@@ -7,7 +7,7 @@ import type { SystemBlock } from '../core/model.js';
 import type { Logger } from '../core/logger.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
 import type { Tool, ToolSource } from '../core/tool.js';
-import { makeAgent, type AgentContext } from './agent.js';
+import { makeAgent, type AgentContext, type LoopAgent } from './agent.js';
 import type { AgentFunction } from './agent-function.js';
 import { toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
@@ -99,7 +99,7 @@ function makeToolbox(own: OwnTools, options: Omit<AgentTreeOptions, 'sources'>):
   return new Toolbox({ ...own, rules: options, shipped, describedTools });
 }
 
-function flatAgent(options: AgentTreeOptions): Agent {
+function flatAgent(options: AgentTreeOptions): LoopAgent {
   const { tools, sources = [] } = options;
   return toolUser(options, {
     name: FLAT_AGENT_NAME,
@@ -113,7 +113,7 @@ function flatAgent(options: AgentTreeOptions): Agent {
 type SubAgentSpec = Pick<AgentSpec, 'name' | 'description' | 'instruction' | 'card'> &
   Pick<ToolUser, 'output' | 'others'>;
 
-function subAgent(spec: SubAgentSpec, toolbox: Toolbox, options: AgentTreeOptions): Agent {
+function subAgent(spec: SubAgentSpec, toolbox: Toolbox, options: AgentTreeOptions): LoopAgent {
   const { name, description: purpose, output, others, card } = spec;
   return toolUser(options, {
     ...{ name, purpose, toolbox, output, card, controls: [declineRequest, askUser] },
@@ -123,13 +123,17 @@ function subAgent(spec: SubAgentSpec, toolbox: Toolbox, options: AgentTreeOption
 }
 
 /** Makes the agent that `defineAgent` describes. Throws `invalid-config` when two of its tools have one name. */
-export function makeDefinedAgent(defined: DefinedAgent, options: Omit<AgentTreeOptions, 'sources'>): Agent {
+export function makeDefinedAgent(
+  defined: DefinedAgent,
+  options: Omit<AgentTreeOptions, 'sources'>,
+): LoopAgent {
   const { name, description, tools, skills } = defined;
   assertTools(tools);
   const agent = subAgent(defined, makeToolbox({ tools, sources: [], owns: () => false }, options), options);
   const { extendedSkills, card } = agent.profile;
   return {
     run: (run) => agent.run(run),
+    rehearse: (run, standIns) => agent.rehearse(run, standIns),
     profile: { name, description, skills, card, ...(extendedSkills ? { extendedSkills } : {}) },
   };
 }
@@ -152,7 +156,7 @@ interface ToolUser {
 function toolUser(
   options: AgentTreeOptions,
   { name, purpose, instruction, toolbox, controls, output, others, card }: ToolUser,
-): Agent {
+): LoopAgent {
   const blocksFor = (isFromUser: boolean) => instructionBlocks(instruction(isFromUser), options.prompts);
   const [forUsers, forAgents] = [blocksFor(true), blocksFor(false)];
   return makeAgent(options, {
@@ -182,7 +186,7 @@ const DATA_NOTE: SystemBlock = {
 const ROUNDS_USED = note('The rounds of delegation are used up: answer from what you have.');
 
 /** Makes the orchestrator. It has no toolbox, so it can have no tools (requirement M2). */
-function orchestrator(options: AgentTreeOptions): Agent {
+function orchestrator(options: AgentTreeOptions): LoopAgent {
   const { peers, sources = [], roster, limits } = options;
   const hosted = roster.filter(({ name }) => runsHere(name, options));
   const rules = { roster, delegationRounds: limits.delegationRounds };
@@ -194,8 +198,9 @@ function orchestrator(options: AgentTreeOptions): Agent {
     prepare: async (scope) =>
       void (await Promise.all([...sources.map((source) => source.prepare(scope)), peers.ready()])),
     extendedSkills: () => peers.list().flatMap(peerSkills),
-    open({ task }, budget) {
-      const delegations = new Delegations({ ...options, budget });
+    open({ task }, budget, standIns) {
+      const reached = standIns?.peers(peers) ?? peers;
+      const delegations = new Delegations({ ...options, peers: reached, budget });
       return () => ({
         system: [
           ...instructionBlocks(instructionFor(peers.list()), options.prompts),

@@ -1,11 +1,14 @@
 import { rootAgentName, type Agent, type AgentLimits, type DailySpending } from '../core/agent.js';
+import type { PeerDirectory } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
+import { defined } from '../core/json.js';
 import type { Recollection, RunMemory } from '../core/run.js';
 import { NOTHING_RECALLED } from '../core/run.js';
 import type { ModelMessage, ModelProvider } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import { scrubData } from '../scrub/data.js';
 import { isFromOutside, type Scope } from '../core/task.js';
+import type { AgentFunction } from './agent-function.js';
 import { Attachments, inputModes } from './attachments.js';
 import { capabilityDescription } from './capabilities.js';
 import { conversationOf } from './events-adapter.js';
@@ -52,8 +55,24 @@ interface AgentParts {
   /** Default: the agent answers with text. */
   readonly output?: OutputReader | undefined;
   readonly card?: Agent['profile']['card'];
-  /** Called once per run; the function it returns is called at each turn, with the conversation until then. */
-  readonly open: (run: Run, budget: Budget) => SetUpTurn;
+  /**
+   * Called once per run; the function it returns is called at each turn, with the conversation until then. `standIns` of a
+   * rehearsal replace the peers.
+   */
+  readonly open: (run: Run, budget: Budget, standIns?: StandIns) => SetUpTurn;
+}
+
+/** The record in place of all that a run could reach: nothing is asked, done or spent. */
+export interface StandIns {
+  readonly model: ModelProvider;
+  readonly memory: RunMemory;
+  peers(own: PeerDirectory): PeerDirectory;
+  functions(own: readonly AgentFunction[]): readonly AgentFunction[];
+}
+
+/** An agent that can go through a recorded run, with the instruction and the functions that it has now. */
+export interface LoopAgent extends Agent {
+  rehearse(run: Run, standIns: StandIns): Promise<RunEnd>;
 }
 
 /** The number of newest events of a session that a run reads. */
@@ -63,50 +82,69 @@ const HISTORY_EVENTS = 100;
 const HISTORY_SHARE = 1 / 3;
 
 /** Makes an agent that works through a task by asking `model` in a loop. */
-export function makeAgent(context: AgentContext, { open, prepare, ...parts }: AgentParts): Agent {
-  const { limits, nodeId, spending, additions, surroundings, memories = [], showsReasons } = context;
+export function makeAgent(context: AgentContext, parts: AgentParts): LoopAgent {
   const model = context.models?.get(parts.name) ?? context.model;
   const meter = context.meterOf?.(model);
+  return {
+    profile: profileOf(parts, inputModes(model.readsImages)),
+    run: (run) => work(run, context, { parts, model, meter }),
+    rehearse(run, standIns) {
+      const nothingElse = { additions: undefined, spending: undefined, memories: [standIns.memory] };
+      const { id, windowTokens, readsImages } = model;
+      const asked = { ...standIns.model, id, ...defined({ windowTokens, readsImages }) };
+      return work(run, { ...context, ...nothingElse }, { parts, model: asked, meter: undefined, standIns });
+    },
+  };
+}
+
+interface WorkParts {
+  readonly parts: AgentParts;
+  readonly model: ModelProvider;
+  readonly meter: Meter | undefined;
+  readonly standIns?: StandIns;
+}
+
+async function work(run: Run, context: AgentContext, given: WorkParts): Promise<RunEnd> {
+  const { limits, nodeId, spending, additions, surroundings, memories = [], showsReasons } = context;
   const { attachments = new Attachments(undefined) } = context;
+  const { parts, model, meter, standIns } = given;
   const { readsImages } = model;
+  const refusal = refuseByGrant(run, nodeId, limits);
+  if (refusal) return refusal;
   const historyTokens = Math.min(
     limits.historyTokens,
     Math.floor((model.windowTokens ?? Infinity) * HISTORY_SHARE),
   );
+  const recalled = await recall(run, memories);
+  const events = await run.history(HISTORY_EVENTS, recalled.upTo);
+  const fromOutside = recalled.fromOutside || events.some(({ body }) => isFromOutside(body));
+  // An earlier message may hold a value that became a secret later.
+  const readable = (messages: readonly ModelMessage[], limitBytes = limits.toolOutputBytes) =>
+    attachments.readable(messages, { run, readsImages, limitBytes });
   const rootName = rootAgentName(context.multiAgent);
-  return {
-    profile: profileOf(parts, inputModes(readsImages)),
-    async run(run) {
-      const refusal = refuseByGrant(run, nodeId, limits);
-      if (refusal) return refusal;
-      const recalled = await recall(run, memories);
-      const events = await run.history(HISTORY_EVENTS, recalled.upTo);
-      const fromOutside = recalled.fromOutside || events.some(({ body }) => isFromOutside(body));
-      // An earlier message may hold a value that became a secret later.
-      const readable = (messages: readonly ModelMessage[], limitBytes = limits.toolOutputBytes) =>
-        attachments.readable(messages, { run, readsImages, limitBytes });
-      const conversation = conversationOf(events, { rootAgentName: rootName, historyTokens });
-      const earlier = scrubData(conversation, run.scrubber);
-      const history = await readable(earlier, historyTokens);
-      const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
-      const where =
-        surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox) ? run.task : undefined);
-      await prepare(run.task);
-      const budget = new Budget({ run, limits, meter, spending });
-      const ownSetup = open(run, budget);
-      const setUpTurn: SetUpTurn = (messages) => {
-        const { system, functions } = ownSetup(messages);
-        return { system: [...system, ...(where ? [where] : []), ...added], functions };
-      };
-      const end = await runLoop({
-        ...{ run, model, budget, limits, history, readable, fromOutside, setUpTurn },
-        output: parts.output,
-        showsReasons: showsReasons?.(run) ?? false,
-      });
-      for (const memory of memories) memory.runEnded(run.task);
-      return end;
-    },
+  const conversation = conversationOf(events, { rootAgentName: rootName, historyTokens });
+  const earlier = scrubData(conversation, run.scrubber);
+  const history = await readable(earlier, historyTokens);
+  const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
+  const where =
+    surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox) ? run.task : undefined);
+  await parts.prepare(run.task);
+  const budget = new Budget({ run, limits, meter, spending });
+  const ownSetup = parts.open(run, budget, standIns);
+  const setUpTurn: SetUpTurn = (messages) => {
+    const { system, functions } = ownSetup(messages);
+    return {
+      system: [...system, ...(where ? [where] : []), ...added],
+      functions: standIns ? standIns.functions(functions) : functions,
+    };
   };
+  const end = await runLoop({
+    ...{ run, model, budget, limits, history, readable, fromOutside, setUpTurn },
+    output: parts.output,
+    showsReasons: showsReasons?.(run) ?? false,
+  });
+  for (const memory of memories) memory.runEnded(run.task);
+  return end;
 }
 
 function actsOnMachine(toolbox: Toolbox | undefined): boolean {

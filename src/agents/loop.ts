@@ -17,6 +17,7 @@ import {
   type Call,
   type CallOutcome,
 } from './agent-function.js';
+import { AskedRequests } from './asked-request.js';
 import { CallLedger, type Admission } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
@@ -57,6 +58,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   const conversation = new ContextWindow(options);
   conversation.add(...(await readable(messages.request())));
   const ledger = new CallLedger(limits);
+  const requests = new AskedRequests();
   let refusals = 0;
   let wasRepaired = false;
   for (let turn = 1; ; turn += 1) {
@@ -74,7 +76,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       ...(options.output && { output: options.output.schema }),
     };
     const answer = await takeTurn({
-      ...{ ...options, step, conversation, request },
+      ...{ ...options, step, conversation, requests, request },
       fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
     });
     if ('state' in answer) return answer;

@@ -16,6 +16,7 @@ import type { Origin } from '../core/origin.js';
 import type { EventBody } from '../core/task.js';
 import { againAt } from '../core/retry.js';
 import { scrubEvent } from '../scrub/data.js';
+import type { AskedRequests } from './asked-request.js';
 import type { Request } from './bill.js';
 import type { Budget } from './budget.js';
 import type { ContextWindow } from './context-window.js';
@@ -31,6 +32,7 @@ export interface TurnOptions {
   readonly model: ModelProvider;
   readonly budget: Budget;
   readonly conversation: ContextWindow;
+  readonly requests: AskedRequests;
   /** The request without the conversation. */
   readonly request: Omit<Request, 'messages'>;
   /** Whether the request holds text from outside; the output is marked the same. */
@@ -62,6 +64,7 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
     usage: given.usage,
     ...mark,
     ...(refusal && { refusal }),
+    asked: options.requests.describe(given.request, given.answer.by ?? model.id),
   };
   const turnEnd = scrubEvent(whole, run.scrubber);
   run.emit(turnEnd);
@@ -101,7 +104,7 @@ async function askUntilItFits(options: TurnOptions): Promise<AnswerGiven | RunEn
         markHalf(run, said, TIME_IS_OVER);
       usage = await budget.bill(step, last ? attemptsOf(last) : []);
     }
-    if (last.type === 'end') return { answer: last.answer, usage };
+    if (last.type === 'end') return { request, answer: last.answer, usage };
     // No entry holds the usage of a call without an output.
     run.charge(usage);
     run.signal.throwIfAborted();
@@ -112,7 +115,7 @@ async function askUntilItFits(options: TurnOptions): Promise<AnswerGiven | RunEn
   }
 }
 
-type AnswerGiven = Readonly<{ answer: ModelAnswer; usage: Usage }>;
+type AnswerGiven = Readonly<{ request: Request; answer: ModelAnswer; usage: Usage }>;
 
 type LastEvent = Exclude<ModelEvent, { type: 'text' }>;
 

@@ -18,6 +18,7 @@ import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { agentLimits } from '../config/config.js';
 import { packageVersion } from '../config/package-root.js';
 import { createTaskRecords } from '../replay/collect.js';
+import { compareRequests } from '../replay/current.js';
 import { createTaskImport } from '../replay/import.js';
 import { parseTaskText } from '../replay/task-file.js';
 import { createOwnedBill } from '../owners/bill.js';
@@ -62,7 +63,7 @@ function createOwnerService({ schema, capabilities, ...parts }: ServiceParts): O
   return {
     table: operationsOf({ schema }),
     handlers: { ...capabilities.operations, ...own },
-    bodyBytes: (operation) => (operation === 'importTask' ? IMPORT_BYTES : capabilities.bodyBytes(operation)),
+    bodyBytes: (operation) => (TAKE_FILES.has(operation) ? FILE_BYTES : capabilities.bodyBytes(operation)),
   };
 }
 
@@ -77,6 +78,8 @@ export function ownerMount(parts: MountParts): Mount {
     bill: createOwnedBill({ ...storage, tasks: journal }),
     ...readersOf(parts, journal),
     importTask: importOf(parts),
+    compareRequests: ({ content }, { scope }) =>
+      compareRequests(parseTaskText(content.toString()), { agents: parts.agents, scope }),
     readStatus: async () => {
       await peers.ready();
       return {
@@ -190,8 +193,9 @@ function readersOf(
   };
 }
 
-/** The largest file of a task that is imported. */
-const IMPORT_BYTES = 16 * 1024 * 1024;
+/** The operations that take the file of a task, and its largest size. */
+const TAKE_FILES: ReadonlySet<string> = new Set(['importTask', 'compareRequests']);
+const FILE_BYTES = 16 * 1024 * 1024;
 
 function importOf(parts: MountParts): OwnerParts['importTask'] {
   const { config, storage, guard: secrets, agents, root } = parts;

@@ -187,6 +187,7 @@ function addTaskCommands(tasks: Command, act: Act): void {
 function addReplayCommands(program: Command, act: Act): void {
   withAgents(withJson(program.command('replay <task>')))
     .description('run an exported task again, without models, tools and network, and compare each event')
+    .option('--current', 'compare what the models were asked with what the running server would ask now')
     .option('--agent <name>', 'the agent that the task belongs to; default: every agent')
     .action(actionsOf(act, () => import('./replay.js'))('replay'));
   withAgents(withJson(program.command('diff <task> <other>')))

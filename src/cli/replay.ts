@@ -57,9 +57,12 @@ export async function importTask(path: string, call: Call<TaskFlags>): Promise<R
   return { json: { taskId, tasks }, lines: [safeLine(`Imported ${counted(tasks, 'task')}: ${taskId}`)] };
 }
 
+type ReplayFlags = TaskFlags & { readonly current?: boolean };
+
 /** `lango replay`: runs an exported task again, without a model, tools and network, and compares each event. */
-export async function replay(given: string, call: Call<TaskFlags>): Promise<Report> {
+export async function replay(given: string, call: Call<ReplayFlags>): Promise<Report> {
   const file = await fileOf(given, call);
+  if (call.flags.current) return compareWithNow(file, call);
   const report = await replayTask(file);
   const { divergence, tasks, events, taken } = report;
   const counts = `${counted(tasks, 'task')} with ${counted(events, 'event')}`;
@@ -72,6 +75,42 @@ export async function replay(given: string, call: Call<TaskFlags>): Promise<Repo
     ],
     exitCode: divergence ? EXIT.failure : EXIT.ok,
   };
+}
+
+/** `lango replay --current`: names the turns whose models would be asked something else by the running server. */
+async function compareWithNow(file: TaskFile, call: Call<TaskFlags>): Promise<Report> {
+  const connection = await connect(call);
+  const content = Buffer.from(taskFileText(file));
+  const report = await ask(connection, connection.owner.compareRequests({ content }));
+  const { turns, changed, unknown, absent } = report;
+  const same = `${counted(turns - changed.length, 'turn')} would be asked the same.`;
+  const lines = changed.flatMap(({ taskId, agent, step, changes }) => [
+    safeLine(`Asks something else: task ${taskId} of ${agent}, turn ${step}.`),
+    ...changes.flatMap(changeLines),
+  ]);
+  const old = `Not compared: ${counted(unknown, 'turn')} of a version that did not record requests.`;
+  return {
+    json: { same: changed.length === 0, ...report },
+    lines: [...lines, same],
+    notes: [
+      ...(unknown > 0 ? [old] : []),
+      ...absent.map((agent) => safeLine(`Not compared: the server runs no agent ${agent} with a model.`)),
+    ],
+    exitCode: changed.length > 0 ? EXIT.failure : EXIT.ok,
+  };
+}
+
+const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
+
+type Change = Awaited<
+  ReturnType<OperationClient<ServerOperations>['compareRequests']>
+>['changed'][number]['changes'][number];
+
+function changeLines({ part, change, name, text }: Change): readonly string[] {
+  const what = `${SIGNS[change]} ${part} ${name}`;
+  if (part === 'model') return [safeLine(`${what} -> ${text}`)];
+  const lines = text?.split('\n') ?? [];
+  return [safeLine(what), ...lines.map((line) => safeLine(`    ${line}`))];
 }
 
 /** The events of each side that are shown, and the characters of each. */

@@ -142,6 +142,15 @@ export type ModelEvent =
 
 export const NO_USAGE: Usage = { input: 0, output: 0, cached: 0 };
 
+/** The request of a turn by its hashes, which tell whether another one would be sent today. */
+export interface AskedRequest {
+  readonly model: string; // The id of the model that answered.
+  readonly hash: string; // Of the whole request.
+  /** The hashes of the stable blocks of the instruction, and of the functions. Absent: those of the turn before. */
+  readonly system?: readonly string[];
+  readonly functions?: Readonly<Record<string, string>>;
+}
+
 /** Adds `b` to `a`, row by row. With `sign` -1 it subtracts `b`, but not below 0. */
 export function addUsage(a: Usage, b: Usage, sign: 1 | -1 = 1): Usage {
   const keyOf = (row: UsageRow): string => JSON.stringify([row.node, row.agent, row.model, row.currency]);

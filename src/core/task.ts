@@ -1,6 +1,6 @@
 import { defined, type Json, type JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
-import type { AnswerBlock, FunctionResult, StopReason, Usage } from './model.js';
+import type { AnswerBlock, AskedRequest, FunctionResult, StopReason, Usage } from './model.js';
 import type { Origin } from './origin.js';
 
 const TERMINAL = ['completed', 'failed', 'canceled', 'rejected'] as const;
@@ -189,6 +189,7 @@ export type EventBody =
       readonly fromOutside?: boolean;
       /** Why the vendor's filter refused, in its words. */
       readonly refusal?: string;
+      readonly asked?: AskedRequest;
     }
   /** The requests of this turn and of later ones hold no more what is cleared here. */
   | ({ readonly type: 'results-cleared'; readonly step: string } & Clearing)

@@ -108,6 +108,19 @@ const nodeStatus = z.object({
 export type NodeStatus = z.output<typeof nodeStatus>;
 export type AgentStatus = z.output<typeof agentStatus>;
 
+const changedTurn = z.object({
+  ...{ taskId: z.string(), agent: z.string(), step: z.string() },
+  changes: z
+    .array(
+      z.object({
+        part: z.enum(['model', 'instruction', 'function']),
+        change: z.enum(['added', 'removed', 'changed']),
+        ...{ name: z.string(), text: z.string().exactOptional() },
+      }),
+    )
+    .readonly(),
+});
+
 /** The operations of owners on the data and the tasks that the server itself keeps, and on its agents. */
 export const SERVER_OPERATIONS = {
   listDataKinds: {
@@ -197,6 +210,20 @@ export const SERVER_OPERATIONS = {
     bytes: 'content',
     input: z.object({ content: z.custom<Buffer>((value) => Buffer.isBuffer(value)) }),
     result: z.object({ taskId: z.string(), tasks: z.number() }),
+  },
+
+  /** Compares what models were asked in the tasks of an exported file with what they would be asked now. Asks nothing. */
+  compareRequests: {
+    method: 'post',
+    path: '/lango/tasks/requests',
+    bytes: 'content',
+    input: z.object({ content: z.custom<Buffer>((value) => Buffer.isBuffer(value)) }),
+    result: z.object({
+      turns: z.number(),
+      changed: z.array(changedTurn).readonly(),
+      unknown: z.number(),
+      absent: texts,
+    }),
   },
 
   /**

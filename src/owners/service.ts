@@ -104,10 +104,12 @@ export async function performCall({ table, handlers }: OwnerService, call: Owner
   throw new LangoError('invalid-input', `${problems.join('; ')}.`, { violations });
 }
 
+type ForServers = 'readCard' | 'readStatus' | 'importTask' | 'compareRequests' | 'readOverview';
+
 /** The operations that need a server. Each rejects with `unavailable`. */
-export const NEEDS_SERVER: Pick<Handlers, 'readCard' | 'readStatus' | 'importTask' | 'readOverview'> &
-  ForOperators = {
-  ...{ readCard: noServer, readStatus: noServer, importTask: noServer, readOverview: noServer },
+export const NEEDS_SERVER: Pick<Handlers, ForServers> & ForOperators = {
+  ...{ readCard: noServer, readStatus: noServer, importTask: noServer },
+  ...{ compareRequests: noServer, readOverview: noServer },
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer },
 };
 

@@ -139,9 +139,14 @@ function joinTexts(last: Item, next: Item): Item | undefined {
   return { ...last, body: { ...rest, text, replace, ...(isLast && { lastChunk: isLast }) } };
 }
 
-/** Without references, which repeat what is elsewhere, who was watching, and the times of questions, and with a bill in one order. */
+type LeftOut = Readonly<Record<'from' | 'isLive' | 'asked', unknown>>;
+
+/**
+ * Without references, which repeat what is elsewhere, who was watching, the requests, which hold prompts that are not in the
+ * record, and the times of questions, and with a bill in one order.
+ */
 function comparable(body: EventBody): EventBody {
-  const { from: _, isLive: __, ...rest } = sorted(body) as EventBody & Record<'from' | 'isLive', unknown>;
+  const { from: _, isLive: __, asked: ___, ...rest } = sorted(body) as EventBody & LeftOut;
   const hasQuestions = rest.type === 'question' || 'questions' in rest || rest.type === 'run-end';
   return hasQuestions ? (withoutExpiry(rest as unknown as Json) as unknown as EventBody) : rest;
 }

@@ -77,7 +77,7 @@ function deedsOf({ agent, events }: RecordedTask): readonly Placed[] {
 /** The members that are others in every task. */
 const LEFT_OUT: ReadonlySet<string> = new Set(
   (
-    'id key hash callId taskId contextId peerContextId usage expiresAt lastChunk fromOutside metadata ' +
+    'id key hash callId taskId contextId peerContextId usage asked expiresAt lastChunk fromOutside metadata ' +
     'extensions referenceTaskIds block'
   ).split(' '),
 );

@@ -70,6 +70,10 @@ const answerBlock = z.union([
   }),
   z.looseObject({ type: z.literal('opaque'), provider: text, block: object }),
 ]);
+const asked = z.looseObject({
+  ...{ model: text, hash: text },
+  ...{ system: z.array(text).optional(), functions: z.record(text, text).optional() },
+});
 const functionResult = z.looseObject({
   id: text,
   name: text,
@@ -123,6 +127,7 @@ export const eventBody = z.discriminatedUnion('type', [
   z.looseObject({
     type: z.literal('turn-end'),
     ...{ step: text, content: z.array(answerBlock), usage, fromOutside, refusal: text.optional() },
+    asked: asked.optional(),
     stopReason: z.enum(['end', 'function-calls', 'max-tokens', 'context-window', 'refusal']),
   }),
   z.looseObject({

@@ -57,7 +57,7 @@ function ownFunctions(agent: string, transfer: () => AgentFunction): readonly Ag
 }
 
 /** Earlier tasks of the conversation are not in the record. Whether they held text from outside shows in the first output. */
-function memoryOf({ before, events }: Pass): RunMemory {
+export function memoryOf({ before, events }: Pass): RunMemory {
   const first = events.find(({ body }) => body.type === 'turn-end');
   const known = [...before, ...events.slice(0, first ? events.indexOf(first) : 0)];
   const fromOutside =

@@ -43,6 +43,11 @@ export class RecordedFunctions {
     return others.map((name) => ({ name, spec: undefined, first: false, call: (call) => this.#call(call) }));
   }
 
+  /** The function as a model sees it, with the recorded results. */
+  inPlaceOf(own: AgentFunction): AgentFunction {
+    return { ...own, call: (call) => this.#call(call) };
+  }
+
   /** The function, but a call that was refused in the record, because of agents or rules of that time, is refused again. */
   orRefused(own: AgentFunction): AgentFunction {
     return { ...own, call: (call) => (this.#calls.has(call.step) ? this.#call(call) : own.call(call)) };

@@ -1,14 +1,14 @@
 import { agentOfRecord } from './recorded-agent.js';
-import { LangoError } from '../core/errors.js';
+import type { Agent, PeerDirectory } from '../core/agent.js';
 import { silentLogger } from '../core/logger.js';
 import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
 import { noScrubber } from '../core/secrets.js';
-import type { NewEvent, TaskEvent, TaskRecord } from '../core/task.js';
+import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { Replay } from '../journal/replay.js';
 import { workOn } from '../journal/run-work.js';
 import { TaskRun } from '../journal/task-run.js';
 import { firstDivergence, type Divergence } from './comparison.js';
-import { abortReasonOf, passesOf, type Pass } from './passes.js';
+import { abortReasonOf, passesOf, type Pass, type Recording } from './passes.js';
 import { recordedPeers } from './recorded-peers.js';
 import { parseTaskFile, type RecordedTask } from './task-file.js';
 
@@ -34,15 +34,10 @@ interface TaskDivergence extends Divergence {
  * the parsed JSON. Rejects with `invalid-input` when it is no such file, or was exported without contents.
  */
 export async function replayTask(given: unknown): Promise<ReplayReport> {
-  const file = parseTaskFile(given);
-  if (!file.content) {
-    const text =
-      'The file was exported without contents, so there is nothing that the agents could be told again.';
-    throw new LangoError('invalid-input', text, { hint: 'Export the task without --no-content.' });
-  }
+  const file = parseTaskFile(given, { needsContent: true });
   const report = { tasks: 0, events: 0, taken: [] as string[], divergence: undefined };
   for (const task of file.tasks) {
-    if (!task.events.some(({ body }) => body.type === 'turn-start' && LOOP_STEP.test(body.step))) {
+    if (!isOfLoop(task)) {
       report.taken.push(task.id);
       continue;
     }
@@ -57,31 +52,45 @@ export async function replayTask(given: unknown): Promise<ReplayReport> {
 /** The step of a turn of the agent loop. Agents that are a program's own code have steps of other names, or none. */
 const LOOP_STEP = /^t\d+$/;
 
+/** Whether a model was asked in the task by the agent loop. */
+export function isOfLoop({ events }: RecordedTask): boolean {
+  return events.some(({ body }) => body.type === 'turn-start' && LOOP_STEP.test(body.step));
+}
+
+export function eventsOf({ id, events }: RecordedTask): readonly TaskEvent[] {
+  return events.map((event): TaskEvent => ({ ...event, taskId: id, author: event.author }));
+}
+
 async function divergenceIn(recorded: RecordedTask): Promise<Divergence | undefined> {
-  const events = recorded.events.map((event): TaskEvent => ({
-    ...event,
-    taskId: recorded.id,
-    author: event.author,
-  }));
+  const events = eventsOf(recorded);
   for (const pass of passesOf(events)) {
-    const now = await eventsOfPass(recorded, events, pass);
+    const now = await eventsOfPass({ recorded, events, pass }, agentOfRecord);
     const divergence = firstDivergence(pass, recorded.agent, now);
     if (divergence) return divergence;
   }
   return undefined;
 }
 
-/** Runs one recorded run again, and returns the events that it writes now. */
-async function eventsOfPass(
-  recorded: RecordedTask,
-  events: readonly TaskEvent[],
-  pass: Pass,
+interface RecordedRun {
+  readonly recorded: RecordedTask;
+  readonly events: readonly TaskEvent[];
+  readonly pass: Pass;
+  /** Default: an owner that has nothing. */
+  readonly scope?: Scope;
+}
+
+type AgentOfRun = (recording: Recording, task: RecordedTask, peers: PeerDirectory) => Agent;
+
+/** Runs one recorded run again with an agent that reaches nothing outside, and returns the events that it writes now. */
+export async function eventsOfPass(
+  { recorded, events, pass, scope = { tenant: '', owner: 'replay' } }: RecordedRun,
+  agentOf: AgentOfRun,
 ): Promise<readonly NewEvent[]> {
   const replay = new Replay();
   for (const event of pass.before) replay.add(event);
   const store = new RecordedStore(pass);
   const run = new TaskRun({
-    ...{ task: taskOf(recorded), store, replay, openLogger: () => silentLogger, scrubber: noScrubber },
+    ...{ task: taskOf(recorded, scope), store, replay, openLogger: () => silentLogger, scrubber: noScrubber },
     ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: Number.MAX_SAFE_INTEGER },
   });
   store.deliver = (seq) => run.notify(seq);
@@ -89,7 +98,7 @@ async function eventsOfPass(
   if (unseen) run.charge(unseen);
   const recording = { agent: recorded.agent, events, pass, blocked: blockedIn(run, store, pass) };
   const peers = recordedPeers(recording);
-  const agent = agentOfRecord(recording, recorded, peers);
+  const agent = agentOf(recording, recorded, peers);
   await workOn(run, replay, {
     ...{ store: { append: store.append, lastCrash: undefined }, peers },
     ...{ agents: new Map([[recorded.agent, agent]]), runSeconds: MAX_SECONDS },
@@ -100,11 +109,12 @@ async function eventsOfPass(
 /** The longest time of a timer. A replay ends before: it waits for nothing outside. */
 const MAX_SECONDS = 2_000_000;
 
-function taskOf({ id, agent, contextId, parentTaskId, grant, createdAt }: RecordedTask): TaskRecord {
+function taskOf(recorded: RecordedTask, { tenant, owner }: Scope): TaskRecord {
+  const { id, agent, contextId, parentTaskId, grant, createdAt } = recorded;
   // The deadline has passed meanwhile.
   const { deadline: _, ...rights } = grant;
   return {
-    ...{ id, agent, contextId, parentTaskId, grant: rights, createdAt, tenant: '', owner: 'replay' },
+    ...{ id, agent, contextId, parentTaskId, grant: rights, createdAt, tenant, owner },
     ...{ state: 'working', statusMessage: undefined, head: 1, epoch: 1, crashes: 0, statusAt: createdAt },
   };
 }

@@ -32,6 +32,7 @@ function without(value: Json, key = ''): Json {
   const isNamed = value['type'] === 'function-call' || 'isError' in value;
   const members = Object.entries(value).flatMap(([name, member]): [string, Json][] => {
     const given = member as Json;
+    if (name === 'asked') return [[name, askedModel(given)]];
     if (NULLED.has(name)) return name === 'data' ? [[name, null]] : [];
     if (name === 'replies' || name === 'extensions' || name === 'referenceTaskIds') return [];
     if (EMPTIED.has(name)) return [[name, typeof given === 'string' ? '' : {}]];
@@ -39,6 +40,11 @@ function without(value: Json, key = ''): Json {
     return [[name, name === 'name' && isNamed ? given : without(given, name)]];
   });
   return Object.fromEntries(members);
+}
+
+/** A hash would tell a short text to somebody who tries many. */
+function askedModel(given: Json): Json {
+  return { model: isJsonObject(given) ? (given['model'] ?? '') : '', hash: '' };
 }
 
 /** The reason of an end, as a word for programs: "limit-tokens". */

@@ -158,6 +158,8 @@ function plain(events: readonly object[]): readonly unknown[] {
   const names = new Map<string, string>();
   const text = JSON.stringify(events)
     .replace(/"node":"[^"]*"/g, '"node":"node"')
+    // The description of a remote agent is another one, so the instruction is too.
+    .replace(/"[0-9a-f]{16}"/g, '"HASH"')
     .replace(ID, (id) => {
       if (!names.has(id)) names.set(id, `id ${names.size}`);
       return names.get(id)!;

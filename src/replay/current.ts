@@ -1,0 +1,169 @@
+import type { LoopAgent, StandIns } from '../agents/agent.js';
+import { shortHash } from '../agents/asked-request.js';
+import { CONTROL_NAMES } from '../agents/control-functions.js';
+import { TRANSFER_NAME } from '../agents/transfer.js';
+import type { Agent } from '../core/agent.js';
+import { defined } from '../core/json.js';
+import type { AskedRequest, ModelProvider } from '../core/model.js';
+import type { NewEvent, Scope } from '../core/task.js';
+import { passesOf, type Recording } from './passes.js';
+import { memoryOf } from './recorded-agent.js';
+import { RecordedFunctions } from './recorded-functions.js';
+import { recordedModel } from './recorded-model.js';
+import { eventsOf, eventsOfPass, isOfLoop } from './replay.js';
+import { parseTaskFile, type RecordedTask } from './task-file.js';
+
+/** A part of a request that is another one now. `text`: the part as it is now. */
+export interface RequestChange {
+  readonly part: 'model' | 'instruction' | 'function';
+  readonly change: 'added' | 'removed' | 'changed';
+  /** The name of the function, the recorded model, or the hash of the block of the instruction. */
+  readonly name: string;
+  readonly text?: string;
+}
+
+/** A turn whose model would be asked something else now. */
+export interface ChangedTurn {
+  readonly taskId: string;
+  readonly agent: string;
+  readonly step: string;
+  readonly changes: readonly RequestChange[];
+}
+
+export interface CurrentReport {
+  /** The number of turns that were compared. */
+  readonly turns: number;
+  readonly changed: readonly ChangedTurn[];
+  /** The number of turns whose requests are not known: they were recorded before requests were. */
+  readonly unknown: number;
+  /** The agents that this server does not run, or that are a program's own code. */
+  readonly absent: readonly string[];
+}
+
+interface CurrentParts {
+  /** The agents of this server. */
+  readonly agents: ReadonlyMap<string, Agent>;
+  /** The owner whose tools and skills the agents get. */
+  readonly scope: Scope;
+}
+
+/**
+ * Builds the request of each recorded turn with the instructions and the functions of now, and compares it with what the
+ * model was asked. The conversation, the outputs of models and all results are as recorded: nothing is asked or done.
+ * Rejects with `invalid-input` for what is no file of a task with contents.
+ */
+export async function compareRequests(given: unknown, parts: CurrentParts): Promise<CurrentReport> {
+  const file = parseTaskFile(given, { needsContent: true });
+  const absent = new Set<string>();
+  const changed: ChangedTurn[] = [];
+  let [turns, unknown] = [0, 0];
+  for (const task of file.tasks.filter(isOfLoop)) {
+    const agent = parts.agents.get(task.agent);
+    if (!agent || !canRehearse(agent)) {
+      absent.add(task.agent);
+      continue;
+    }
+    const { texts, now } = await rehearse(agent, task, parts.scope);
+    const before = requestsIn(task.events);
+    for (const [step, recorded] of before) {
+      const asked = now.get(step);
+      if (!recorded) unknown += 1;
+      if (!recorded || !asked) continue;
+      turns += 1;
+      const changes = changesOf(recorded, asked, texts);
+      if (changes.length > 0) changed.push({ taskId: task.id, agent: task.agent, step, changes });
+    }
+  }
+  return { turns, changed, unknown, absent: [...absent] };
+}
+
+function canRehearse(agent: Agent): agent is LoopAgent {
+  return 'rehearse' in agent;
+}
+
+type Requests = ReadonlyMap<string, Required<AskedRequest> | undefined>;
+
+/** The requests of turns by their steps, each with all its parts; undefined for one that is not known. */
+function requestsIn(events: readonly Pick<NewEvent, 'body'>[]): Requests {
+  const requests = new Map<string, Required<AskedRequest> | undefined>();
+  let newest: Pick<Required<AskedRequest>, 'system' | 'functions'> = { system: [], functions: {} };
+  for (const { body } of events) {
+    if (body.type !== 'turn-end') continue;
+    const { asked } = body;
+    const { system = newest.system, functions = newest.functions } = asked ?? newest;
+    newest = { system, functions };
+    requests.set(body.step, asked && { ...asked, ...newest });
+  }
+  return requests;
+}
+
+type Texts = ReadonlyMap<string, string>;
+
+async function rehearse(
+  agent: LoopAgent,
+  recorded: RecordedTask,
+  scope: Scope,
+): Promise<{ readonly now: Requests; readonly texts: Texts }> {
+  const texts = new Map<string, string>();
+  const now = new Map<string, Required<AskedRequest> | undefined>();
+  const events = eventsOf(recorded);
+  for (const pass of passesOf(events)) {
+    const written = await eventsOfPass({ recorded, events, pass, scope }, (recording, _task, peers) => ({
+      profile: agent.profile,
+      run: (run) =>
+        agent.rehearse(run, {
+          model: noting(recordedModel(recording), texts),
+          memory: memoryOf(pass),
+          peers: (own) => ({ ...peers, list: () => own.list() }),
+          functions: standIns(recording, recorded),
+        }),
+    }));
+    for (const [step, request] of requestsIn(written)) now.set(step, request);
+  }
+  return { now, texts };
+}
+
+/** Notes the text of each part of a request by its hash. */
+function noting(model: ModelProvider, texts: Map<string, string>): ModelProvider {
+  return {
+    ...model,
+    stream(request) {
+      for (const block of request.system) texts.set(shortHash(block), block.text);
+      for (const spec of request.functions) texts.set(shortHash(spec), JSON.stringify(spec, undefined, 1));
+      return model.stream(request);
+    },
+  };
+}
+
+/** The functions of the agent with recorded results, and those that the record names and the agent has no more. */
+function standIns(recording: Recording, { limits }: RecordedTask): StandIns['functions'] {
+  const recorded = new RecordedFunctions(recording, limits.approvalSeconds);
+  return (own) => {
+    const performed = own.map((one) => {
+      if (one.name === TRANSFER_NAME) return recorded.orRefused(one);
+      return CONTROL_NAMES.includes(one.name) ? one : recorded.inPlaceOf(one);
+    });
+    return [...performed, ...recorded.besides(own)];
+  };
+}
+
+function changesOf(
+  before: Required<AskedRequest>,
+  now: Required<AskedRequest>,
+  texts: Texts,
+): readonly RequestChange[] {
+  const changes: RequestChange[] = [];
+  if (before.model !== now.model)
+    changes.push({ part: 'model', change: 'changed', name: before.model, text: now.model });
+  for (const name of before.system.filter((hash) => !now.system.includes(hash)))
+    changes.push({ part: 'instruction', change: 'removed', name });
+  for (const name of now.system.filter((hash) => !before.system.includes(hash)))
+    changes.push({ part: 'instruction', change: 'added', name, ...defined({ text: texts.get(name) }) });
+  for (const name of new Set([...Object.keys(before.functions), ...Object.keys(now.functions)])) {
+    const [was, is] = [before.functions[name], now.functions[name]];
+    if (was === is) continue;
+    const change = was === undefined ? 'added' : is === undefined ? 'removed' : 'changed';
+    changes.push({ part: 'function', change, name, ...defined({ text: is && texts.get(is) }) });
+  }
+  return changes;
+}
