@@ -1,5 +1,6 @@
 import { noScrubber, type ScrubStream, type Scrubber, type SecretGuard } from '../core/secrets.js';
 import { formsOf } from './secret-forms.js';
+import { Unescaper } from './unescape.js';
 import { compileWords, SKIPPED, WordReader } from './word-finder.js';
 import type { Fold, FoundWord, WordAutomaton } from './word-finder.js';
 
@@ -18,7 +19,10 @@ export function compileScrubber(hidden: readonly HiddenValue[]): Scrubber {
   const automaton = (name: keyof (typeof forms)[number], fold: Fold): WordAutomaton =>
     compileWords(
       forms.flatMap((each, index) =>
-        each[name].map((text) => ({ text, id: 2 * index + (isPlain(text, hidden[index]!) ? 0 : 1) })),
+        each[name].map((text) => ({
+          text,
+          id: 2 * index + (name === 'plain' && isPlain(text, hidden[index]!) ? 0 : 1),
+        })),
       ),
       fold,
     );
@@ -28,7 +32,8 @@ export function compileScrubber(hidden: readonly HiddenValue[]): Scrubber {
     automaton('hex', hexDigit),
     automaton('decimal', decimalDigit),
   ];
-  const stream = (): ScrubStream => new MaskingStream(automata, masks);
+  const escaped = automaton('escaped', (code) => code);
+  const stream = (): ScrubStream => new MaskingStream({ automata, escaped, masks });
   return {
     isEmpty: false,
     stream,
@@ -43,10 +48,21 @@ function isPlain(text: string, { value }: HiddenValue): boolean {
   return text === value || text === Buffer.from(value, 'utf8').toString('latin1');
 }
 
+interface Compiled {
+  readonly automata: readonly WordAutomaton[];
+  /** Reads what the escapes of a text stand for. */
+  readonly escaped: WordAutomaton;
+  readonly masks: readonly string[];
+}
+
 class MaskingStream implements ScrubStream {
-  readonly #masks: readonly string[];
-  readonly #automata: readonly WordAutomaton[];
-  #readers: readonly WordReader[];
+  readonly #compiled: Compiled;
+  #readers: readonly WordReader[] = [];
+  #escaped!: WordReader;
+  readonly #unescaper = new Unescaper((byte, start, end) => {
+    const found = this.#escaped.read(byte, start, end);
+    if (found) this.#found.push(found);
+  });
   /** The text that has not been returned yet, and its position. */
   #pending = '';
   #base = 0;
@@ -54,10 +70,9 @@ class MaskingStream implements ScrubStream {
   #maskedTo = 0;
   #found: FoundWord[] = [];
 
-  constructor(automata: readonly WordAutomaton[], masks: readonly string[]) {
-    this.#automata = automata;
-    this.#masks = masks;
-    this.#readers = automata.map((words) => new WordReader(words));
+  constructor(compiled: Compiled) {
+    this.#compiled = compiled;
+    this.#begin();
   }
 
   push(chunk: string): string {
@@ -71,13 +86,23 @@ class MaskingStream implements ScrubStream {
       }
       openSince = Math.min(openSince, reader.openSince ?? openSince);
     }
-    return this.#release(openSince);
+    for (let index = 0; index < chunk.length; index += 1)
+      this.#unescaper.read(chunk.charCodeAt(index), first + index);
+    const { openSince: escapeSince = openSince } = this.#unescaper;
+    return this.#release(Math.min(openSince, escapeSince, this.#escaped.openSince ?? openSince));
   }
 
   end(): string {
-    const rest = this.#release(this.#base + this.#pending.length);
-    this.#readers = this.#automata.map((words) => new WordReader(words));
+    const end = this.#base + this.#pending.length;
+    this.#unescaper.end(end);
+    const rest = this.#release(end);
+    this.#begin();
     return rest;
+  }
+
+  #begin(): void {
+    this.#readers = this.#compiled.automata.map((words) => new WordReader(words));
+    this.#escaped = new WordReader(this.#compiled.escaped);
   }
 
   /** Returns the text before `end`. Overlapping finds get one mask, that of the first and longest. */
@@ -95,7 +120,7 @@ class MaskingStream implements ScrubStream {
     for (const { start, end: foundEnd, id } of ready) {
       if (start >= this.#maskedTo) {
         releaseTo(start);
-        released += this.#masks[id]!;
+        released += this.#compiled.masks[id]!;
       }
       this.#maskedTo = Math.max(this.#maskedTo, foundEnd);
     }

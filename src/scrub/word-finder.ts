@@ -93,8 +93,8 @@ export class WordReader {
     this.#positions = new Float64Array(words.deepest + 1);
   }
 
-  /** Reads the character at `position` and returns the longest word that ends with it. */
-  read(code: number, position: number): FoundWord | undefined {
+  /** Reads the character from `position` to `end`, and returns the longest word that ends with it. */
+  read(code: number, position: number, end = position + 1): FoundWord | undefined {
     const { root, fold, begins } = this.#words;
     // Fast path for most characters: no word has begun, and none begins here.
     if (this.#node === root && begins[code] === 0) return undefined;
@@ -109,7 +109,7 @@ export class WordReader {
     this.#count += 1;
     this.#node = step(this.#node, folded);
     const { length, id } = this.#node;
-    return length === 0 ? undefined : { start: this.#positionOf(length), end: position + 1, id };
+    return length === 0 ? undefined : { start: this.#positionOf(length), end, id };
   }
 
   /** The start of the longest end of the text that may become a word; undefined without one. */

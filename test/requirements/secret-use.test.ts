@@ -49,6 +49,11 @@ beforeAll(async () => {
     '/escaped': ({ headers }, response) => {
       response.end(`{"said":"${escapes(String(headers['x-api-key']))}"}`);
     },
+    '/partly': ({ headers }, response) => {
+      const said = String(headers['x-api-key']);
+      response.write(`${escapes(said.slice(0, 3))}${said.slice(3, 6)}&#00`);
+      response.end(`${said.charCodeAt(6)};%${said.charCodeAt(7).toString(16)}${said.slice(8)}`);
+    },
     '/': ({ headers, method }, response) => {
       seen.push(headers['x-api-key']);
       methods.push(method);
@@ -94,14 +99,14 @@ describe('http_request', () => {
     expect(traces([refused, sent])).toEqual([]);
   });
 
-  it('shows no model a secret that the service returns as escapes', async () => {
+  it.each(['escaped', 'partly'])('shows no model a secret that the service returns %s', async (path) => {
     await store({ places: ['http'], hosts: ['127.0.0.1'] });
     const { end } = await sendText(
       server,
-      `request ${site.origin}/escaped with the secret api as the header X-Api-Key`,
+      `request ${site.origin}/${path} with the secret api as the header X-Api-Key`,
     );
     expect(end.text).toContain('[secret api, encoded]');
-    expect(end.text).not.toContain(escapes(VALUE).slice(-12));
+    for (const shown of [escapes(VALUE).slice(-12), VALUE.slice(8)]) expect(end.text).not.toContain(shown);
   });
 
   it('sends a secret to other machines by https only, and asks before a call with effects', async () => {

@@ -46,6 +46,27 @@ const ENCODINGS: Readonly<Record<string, (value: string) => string>> = {
       .join('\n'),
 };
 
+/** Some characters escaped in one of these ways each, the others not. */
+const ESCAPES: readonly ((sign: string) => string)[] = [
+  (sign) => sign,
+  (sign) =>
+    unitsOf(sign)
+      .map((unit) => `\\u${unit}`)
+      .join(''),
+  (sign) =>
+    unitsOf(sign)
+      .map((unit) => `\\\\u${unit}`)
+      .join(''),
+  (sign) => `\\u{${codesOf(sign)[0]!.toString(16)}}`,
+  (sign) => [...Buffer.from(sign)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join(''),
+  (sign) => [...Buffer.from(sign)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join(''),
+  (sign) => [...Buffer.from(sign)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+  (sign) => [...Buffer.from(sign)].map((byte) => `%25${byte.toString(16).padStart(2, '0')}`).join(''),
+  (sign) => `&#${codesOf(sign)[0]!.toString().padStart(7, '0')};`,
+  (sign) => `&#X${codesOf(sign)[0]!.toString(16)};`,
+  (sign) => `&amp;#${codesOf(sign)[0]};`,
+];
+
 const unitsOf = (value: string) =>
   value.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
 
@@ -108,6 +129,26 @@ describe('a scrubber', () => {
         },
       ),
       { numRuns: RUNS },
+    );
+  });
+
+  it('finds a value of which some characters are escaped, in any chunks', () => {
+    fc.assert(
+      fc.property(
+        secretValue,
+        fc.infiniteStream(fc.nat({ max: ESCAPES.length - 1 })),
+        fc.array(fc.nat(), { maxLength: 20 }),
+        (value, ways, cuts) => {
+          const scrubber = compileScrubber([{ value: `s${value}t`, mask: MASK }]);
+          const text = ['s', ...value, 't']
+            .map((sign) => ESCAPES[ways.next().value as number]!(sign))
+            .join('');
+          const stream = scrubber.stream();
+          const out = pieces(`a ${text} b`, cuts).map((piece) => stream.push(piece));
+          expect(out.join('') + stream.end()).toMatch(/^a [\\%25]*(?:&amp;)?\*\*\* b$/);
+        },
+      ),
+      { numRuns: 10 * RUNS },
     );
   });
 
