@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { withoutAddressSecrets } from '../config/address-secrets.js';
 import { describeConfig } from '../config/describe.js';
+import { kubernetesManifests, type Deployment } from '../config/kubernetes.js';
 import { checkConfig, loadConfig, shippedSchema } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
 import type { Problem } from '../config/problems.js';
@@ -63,6 +64,17 @@ function lineOfProblem({ at, key, text }: Problem): string {
 /** `lango config schema`: prints the JSON Schema of the configuration file, for editors. */
 export async function showSchema({ terminal }: Call<object>): Promise<number> {
   terminal.print(JSON.stringify(configSchema(shippedSchema()), null, 2));
+  return EXIT.ok;
+}
+
+/** `lango deploy kubernetes`: prints the manifests of a shape, with the configuration file. */
+export async function deployKubernetes({
+  flags,
+  env,
+  terminal,
+}: Call<FolderFlags & Deployment>): Promise<number> {
+  const loaded = await loadConfig({ env, overrides: overridesOf(flags), purpose: 'show' });
+  terminal.print(await kubernetesManifests(loaded, flags));
   return EXIT.ok;
 }
 

@@ -93,14 +93,9 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
     .action(actionsOf(act, () => import('./mcp-serve.js'))('serveMcp'));
   addCapabilityCommands(program, capabilities, act);
   addConfigCommands(group('config', 'check and show the configuration'), act);
-
   addDatabaseCommands(program, act);
-
-  withServer(program.command('doctor').description('find what keeps Lango from working here'))
-    .option('--model', 'also send the model a tiny request')
-    .option('--database', 'read the whole database instead, also of a running server')
-    .option('--json', 'one JSON object')
-    .action(actionsOf(act, () => import('./doctor.js'))('doctor'));
+  addDeployCommands(group('deploy', 'run the configuration elsewhere'), act);
+  addDoctorCommand(program, act);
   throwErrors(program, 'lango');
   return program;
 }
@@ -238,6 +233,28 @@ function addDatabaseCommands(program: Command, act: Act): void {
     .option('--from <database>', 'sqlite:FILE; default: the database in the data folder')
     .option('--schema', 'move nothing: only make or upgrade the tables')
     .action(actionsOf(act, () => import('./migrate.js'))('migrate'));
+}
+
+function addDoctorCommand(program: Command, act: Act): void {
+  withServer(program.command('doctor').description('find what keeps Lango from working here'))
+    .option('--model', 'also send the model a tiny request')
+    .option('--database', 'read the whole database instead, also of a running server')
+    .option('--json', 'one JSON object')
+    .action(actionsOf(act, () => import('./doctor.js'))('doctor'));
+}
+
+function addDeployCommands(deploy: Command, act: Act): void {
+  withFolders(deploy.command('kubernetes'))
+    .description('print manifests for a cluster, with the configuration file')
+    .addOption(
+      new Option('--shape <shape>', 'one node, replicas on PostgreSQL, or a node for each sub-agent')
+        .choices(['single', 'replicas', 'stack'])
+        .default('single'),
+    )
+    .option('--namespace <name>', 'the namespace', 'lango')
+    .option('--registry <address>', 'where the cluster gets the images lango and lango-full')
+    .option('--tag <tag>', 'their tag; default: this version')
+    .action(actionsOf(act, () => import('./config.js'))('deployKubernetes'));
 }
 
 function addKeyCommands(keys: Command, act: Act): void {

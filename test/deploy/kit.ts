@@ -48,7 +48,10 @@ interface Rights {
 interface Variable {
   name: string;
   value?: string;
-  readonly valueFrom?: { readonly fieldRef: { readonly fieldPath: string } };
+  readonly valueFrom?: {
+    readonly fieldRef?: { readonly fieldPath: 'metadata.namespace' };
+    readonly secretKeyRef?: { readonly name: string; readonly key: string; readonly optional?: boolean };
+  };
 }
 
 export interface Container {

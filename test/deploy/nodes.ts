@@ -93,12 +93,11 @@ async function layOut(
 }
 
 /** The variables of a container as the kubelet sets them. */
-export function variablesOf({ pod, labels, namespace }: Workload): readonly (readonly [string, string])[] {
+export function variablesOf({ pod, namespace }: Workload): readonly (readonly [string, string])[] {
   const known = new Map<string, string>();
   for (const { name, value, valueFrom } of pod.containers[0].env ?? []) {
-    const field = valueFrom?.fieldRef.fieldPath ?? '';
-    const label = /^metadata\.labels\['(.+)'\]$/.exec(field)?.[1] ?? '';
-    const text = value ?? (field === 'metadata.namespace' ? namespace : (labels[label] ?? ''));
+    if (valueFrom?.secretKeyRef?.optional) continue;
+    const text = value ?? (valueFrom?.fieldRef ? namespace : 'of-the-secret');
     known.set(
       name,
       text.replace(/\$\(([A-Z_]+)\)/g, (reference, other: string) => known.get(other) ?? reference),
