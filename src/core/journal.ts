@@ -24,8 +24,8 @@ export interface Journal {
   read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
   /** Yields the events with `seq > after` once durable, in order, in batches. Ends after the terminal event or an abort. */
   follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]>;
-  /** The same, and after the durable events what the task's run in this process has said since. */
-  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterable<Watched>;
+  /** The same, and after the durable events what the task's run in this process has said since. Read it, or call `return`. */
+  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterableIterator<Watched>;
 }
 
 /** One of both may be empty. */

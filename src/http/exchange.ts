@@ -28,7 +28,8 @@ export interface ExchangeOptions {
   readonly sessionAuthorization?: SessionAuthorization | undefined;
 }
 
-interface ExchangeFacts extends ExchangeOptions {
+interface ExchangeFacts {
+  readonly options: ExchangeOptions;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly baseUrl: string;
@@ -73,7 +74,7 @@ export class Exchange implements HttpExchange {
   }
 
   get logger(): Logger {
-    return (this.#logger ??= this.#facts.logger.child(this.logFields));
+    return (this.#logger ??= this.#facts.options.logger.child(this.logFields));
   }
 
   /** The fields of each log line of this request. */
@@ -91,7 +92,7 @@ export class Exchange implements HttpExchange {
   }
 
   get address(): string {
-    return (this.#address ??= clientAddress(this.request, this.#facts.trustProxy));
+    return (this.#address ??= clientAddress(this.request, this.#facts.options.trustProxy));
   }
 
   caller(): Promise<Caller> {
@@ -101,15 +102,15 @@ export class Exchange implements HttpExchange {
   anyone(): void {
     if (this.#isCounted) return;
     this.#isCounted = true;
-    this.#facts.authenticator.admitAnyone(this.address);
+    this.#facts.options.authenticator.admitAnyone(this.address);
   }
 
   readJson(): Promise<Json> {
-    return (this.#json ??= readJson(this.request, this.#facts.limits, this.#heldBytes()));
+    return (this.#json ??= readJson(this.request, this.#facts.options.limits, this.#heldBytes()));
   }
 
   readBytes(limit: number): Promise<Buffer> {
-    return readBytes(this.request, { ...this.#facts.limits, bodyBytes: limit }, this.#heldBytes());
+    return readBytes(this.request, { ...this.#facts.options.limits, bodyBytes: limit }, this.#heldBytes());
   }
 
   roomForAnswer(bytes?: number): Promise<void> | undefined {
@@ -117,6 +118,7 @@ export class Exchange implements HttpExchange {
   }
 
   answered(): void {
+    this.#json = undefined;
     this.#held?.set(this.response.writableLength);
   }
 
@@ -126,12 +128,13 @@ export class Exchange implements HttpExchange {
   }
 
   #heldBytes(): HeldBytes {
-    const { bytesInFlight } = this.#facts;
+    const { bytesInFlight } = this.#facts.options;
     return (this.#held ??= new HeldBytes(bytesInFlight, this.#owner ?? networkOf(this.address)));
   }
 
   async #identify(): Promise<Caller> {
-    const { authenticator, closing, request, trustProxy, sessionAuthorization } = this.#facts;
+    const { closing, request, options } = this.#facts;
+    const { authenticator, trustProxy, sessionAuthorization } = options;
     if (closing.aborted) throw closing.reason;
     const caller = await authenticator.authenticate({
       authorization: request.headers.authorization ?? sessionAuthorization?.(request, this.baseUrl),

@@ -105,7 +105,7 @@ export class RequestPipeline {
 
   #begin(request: IncomingMessage, response: ServerResponse, admission: Admission): Exchange {
     const exchange = new Exchange({
-      ...this.#options,
+      options: this.#options,
       ...{ request, response, closing: this.#closing.signal },
       baseUrl:
         admission.origin + (mountPathOf(request) || forwardedPrefix(request, this.#options.trustProxy)),

@@ -1,45 +1,88 @@
+import type { Watched } from '../core/journal.js';
+import { isTerminal, type LiveText, type TaskEvent } from '../core/task.js';
 import type { TaskStore } from '../stores/tasks.js';
+
+/** Live text of all tasks is shown together this often, and that of one task less often. */
+const LIVE_EACH_MS = 5;
+const LIVE_PAUSE_MS = 20;
+/** The number of events that a subscription reads at once. */
+const PAGE = 256;
+
+interface NotificationsOptions {
+  readonly store: Pick<TaskStore, 'heads' | 'pollMs' | 'read'>;
+  /** The text that directly follows the event `after`, of a run of this process. */
+  readonly liveText: (taskId: string, after: number) => readonly LiveText[];
+}
+
+interface Subscribed {
+  readonly taskId: string;
+  readonly after: number;
+  readonly signal: AbortSignal;
+  /** Whether live text is wanted besides the events. */
+  readonly isLive: boolean;
+}
 
 /** Tells subscribers of new events, and those who ask for it of live text. They read the journal themselves: a lost or repeated notification costs no event. */
 export class AppendNotifications {
-  readonly #store: Pick<TaskStore, 'heads' | 'pollMs'>;
-  readonly #subscriptions = new Map<string, Set<AppendSubscription>>();
+  readonly #options: NotificationsOptions;
+  readonly #source: Source;
+  readonly #subscriptions = new Map<string, Set<Subscription>>();
   /** The heads that the last poll found. */
   #heads = new Map<string, number>();
   #willPoll = false;
+  /** The subscriptions to tasks with new live text. */
+  readonly #unshown = new Set<Subscription>();
+  #willShow = false;
 
-  constructor(store: Pick<TaskStore, 'heads' | 'pollMs'>) {
-    this.#store = store;
+  constructor(options: NotificationsOptions) {
+    this.#options = options;
+    this.#source = { ...options, remove: (...subscribed) => this.#remove(...subscribed) };
   }
 
   notify(taskId: string): void {
     for (const subscription of this.#subscriptions.get(taskId) ?? []) subscription.wake();
   }
 
-  /** Wakes those who watch the task for more than its events. */
+  /** Wakes those who watch the task for more than its events, soon and together with those of other tasks. */
   notifyLive(taskId: string): void {
-    for (const subscription of this.#subscriptions.get(taskId) ?? []) subscription.wakeLive();
+    for (const subscription of this.#subscriptions.get(taskId) ?? [])
+      if (subscription.isLive) this.#unshown.add(subscription);
+    this.#showSoon();
   }
 
-  /** Subscribe before the first read of the journal, or an event appended between read and subscription is missed. */
-  subscribe(
-    taskId: string,
-    { signal, isLive }: { readonly signal: AbortSignal; readonly isLive: boolean },
-  ): AppendSubscription {
-    const ofTask = this.#subscriptions.get(taskId) ?? new Set();
-    this.#subscriptions.set(taskId, ofTask);
+  /** Call `return` of a subscription that is not read to its end. */
+  subscribe(subscribed: Subscribed): AsyncIterableIterator<Watched> {
+    const { taskId } = subscribed;
+    const subscription = new Subscription(subscribed, this.#source);
+    this.#subscriptions.set(taskId, (this.#subscriptions.get(taskId) ?? new Set()).add(subscription));
     this.#pollLater();
-    const subscription = new AppendSubscription({ signal, isLive }, () => {
-      ofTask.delete(subscription);
-      if (ofTask.size === 0) this.#subscriptions.delete(taskId);
-    });
-    ofTask.add(subscription);
     return subscription;
+  }
+
+  #remove(taskId: string, subscription: Subscription): void {
+    const ofTask = this.#subscriptions.get(taskId);
+    ofTask?.delete(subscription);
+    if (ofTask?.size === 0) this.#subscriptions.delete(taskId);
+    this.#unshown.delete(subscription);
+  }
+
+  /** One timer serves all tasks: the writes of many streams cost less in one turn of the event loop. */
+  #showSoon(): void {
+    if (this.#willShow || this.#unshown.size === 0) return;
+    this.#willShow = true;
+    setTimeout(() => this.#show(performance.now()), LIVE_EACH_MS - (performance.now() % LIVE_EACH_MS));
+  }
+
+  #show(now: number): void {
+    this.#willShow = false;
+    for (const subscription of this.#unshown)
+      if (subscription.wakeLive(now)) this.#unshown.delete(subscription);
+    this.#showSoon();
   }
 
   /** One timer and one query serve all subscriptions: they find the appends of other processes without a notification. */
   #pollLater(): void {
-    const { pollMs } = this.#store;
+    const { pollMs } = this.#options.store;
     if (pollMs === undefined || this.#willPoll || this.#subscriptions.size === 0) return;
     this.#willPoll = true;
     setTimeout(() => void this.#pollHeads(), pollMs).unref();
@@ -47,7 +90,7 @@ export class AppendNotifications {
 
   async #pollHeads(): Promise<void> {
     try {
-      const heads = await this.#store.heads([...this.#subscriptions.keys()]);
+      const heads = await this.#options.store.heads([...this.#subscriptions.keys()]);
       for (const { id, head } of heads) if (this.#heads.get(id) !== head) this.notify(id);
       this.#heads = new Map(heads.map(({ id, head }) => [id, head]));
     } catch {
@@ -59,46 +102,98 @@ export class AppendNotifications {
   }
 }
 
-class AppendSubscription {
-  #news = Promise.withResolvers<void>();
-  readonly #signal: AbortSignal;
-  readonly #isLive: boolean;
-  readonly #onClose: () => void;
-  #hasEvents = true;
-  readonly wake = (): void => {
-    this.#hasEvents = true;
-    this.#news.resolve();
-  };
+/** Shared by all subscriptions, of which there may be thousands. */
+interface Source extends NotificationsOptions {
+  readonly remove: (taskId: string, subscription: Subscription) => void;
+}
 
-  constructor(
-    { signal, isLive }: { readonly signal: AbortSignal; readonly isLive: boolean },
-    onClose: () => void,
-  ) {
+/** Reads the events of a task from the journal alone, so that all subscribers see the same. It ends after the terminal event or an abort. */
+class Subscription implements AsyncIterableIterator<Watched> {
+  readonly #taskId: string;
+  readonly #signal: AbortSignal;
+  readonly #source: Source;
+  readonly isLive: boolean;
+  #cursor: number;
+  #shownAt = -Infinity;
+  #hasEvents = true;
+  #isAwake = true;
+  #onNews: (() => void) | undefined;
+  #isOpen = true;
+
+  constructor({ taskId, after, signal, isLive }: Subscribed, source: Source) {
+    this.#taskId = taskId;
     this.#signal = signal;
-    this.#isLive = isLive;
-    this.#onClose = onClose;
+    this.#source = source;
+    this.isLive = isLive;
+    this.#cursor = after;
     signal.addEventListener('abort', this.wake);
   }
 
-  wakeLive(): void {
-    if (this.#isLive) this.#news.resolve();
+  /** Call it when the journal may have more events. */
+  readonly wake = (): void => {
+    this.#hasEvents = true;
+    this.#resume();
+  };
+
+  /** Returns false when the last call was just before. */
+  wakeLive(now: number): boolean {
+    if (now < this.#shownAt + LIVE_PAUSE_MS - 1) return false;
+    this.#shownAt = now;
+    this.#resume();
+    return true;
   }
 
-  /** Whether the journal may have more events than at the last call. */
-  takeEvents(): boolean {
-    const has = this.#hasEvents;
-    this.#hasEvents = false;
-    return has;
+  /** Call it again once it has settled. */
+  async next(): Promise<IteratorResult<Watched, undefined>> {
+    try {
+      while (this.#isOpen && !this.#signal.aborted) {
+        if (!this.#isAwake) {
+          await new Promise<void>((resolve) => (this.#onNews = resolve));
+          this.#onNews = undefined;
+          continue;
+        }
+        this.#isAwake = false;
+        const hasEvents = this.#hasEvents;
+        this.#hasEvents = false;
+        const events = hasEvents ? await this.#source.store.read(this.#taskId, this.#cursor, PAGE) : [];
+        const watched = this.#advance(events);
+        if (watched) return { value: watched };
+      }
+    } catch (error) {
+      this.#close();
+      throw error;
+    }
+    return this.return();
   }
 
-  /** Resolves at the next notification or poll, on abort, and at once when notified since the last call. */
-  async next(): Promise<void> {
-    if (!this.#signal.aborted) await this.#news.promise;
-    this.#news = Promise.withResolvers();
+  async return(): Promise<{ readonly done: true; readonly value: undefined }> {
+    this.#close();
+    return { done: true, value: undefined };
   }
 
-  close(): void {
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #resume(): void {
+    this.#isAwake = true;
+    this.#onNews?.();
+  }
+
+  /** Moves on to the newest of the events, and adds the live text that follows it. */
+  #advance(events: readonly TaskEvent[]): Watched | undefined {
+    const last = events.at(-1);
+    this.#cursor = last?.seq ?? this.#cursor;
+    const isPage = events.length === PAGE;
+    if (isPage) this.wake();
+    const live = this.isLive && !isPage ? this.#source.liveText(this.#taskId, this.#cursor) : [];
+    if (last?.body.type === 'run-end' && isTerminal(last.body.state)) this.#close();
+    return last || live.length > 0 ? { events, live } : undefined;
+  }
+
+  #close(): void {
+    this.#isOpen = false;
     this.#signal.removeEventListener('abort', this.wake);
-    this.#onClose();
+    this.#source.remove(this.#taskId, this);
   }
 }

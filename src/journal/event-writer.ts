@@ -9,9 +9,6 @@ const TEXT_DELAY_MS = 1_000;
 const TEXT_BATCH_CHARACTERS = 16 * 1024;
 /** The most text of one event. */
 const TEXT_EVENT_CHARACTERS = 4 * 1024;
-/** Deltas within this time are shown together, and those of a fast model this often. */
-const LIVE_DELAY_MS = 1;
-const LIVE_PAUSE_MS = 20;
 
 /** The last events that a task may have are reserved for closing its run. */
 const RESERVED_EVENTS = 10;
@@ -68,8 +65,6 @@ export class EventWriter {
   /** Whether a pending event must be written without waiting for the text timer. */
   #urgent = false;
   #timer: NodeJS.Timeout | undefined;
-  #liveTimer: NodeJS.Timeout | undefined;
-  #shownAt = -Infinity;
   #soon: NodeJS.Immediate | undefined;
   #failure: LangoError | undefined;
   #written: number;
@@ -117,7 +112,7 @@ export class EventWriter {
     const known = this.#previews.get(body.artifactId)?.body;
     const joined = known && !body.replace ? { ...known, text: known.text + body.text } : body;
     this.#previews.set(body.artifactId, { author, body: joined });
-    this.#showSoon();
+    this.#options.onLiveText();
   }
 
   /**
@@ -154,19 +149,8 @@ export class EventWriter {
       this.#soon ??= setImmediate(() => this.#flush());
     } else {
       this.#timer ??= setTimeout(() => this.#flush(), TEXT_DELAY_MS);
-      this.#showSoon();
-    }
-  }
-
-  #showSoon(): void {
-    if (this.#liveTimer !== undefined) return;
-    const show = () => {
-      this.#liveTimer = undefined;
-      this.#shownAt = performance.now();
       this.#options.onLiveText();
-    };
-    const leftMs = this.#shownAt + LIVE_PAUSE_MS - performance.now();
-    this.#liveTimer = setTimeout(show, Math.max(LIVE_DELAY_MS, leftMs));
+    }
   }
 
   /** Takes from the previews what is emitted now. Returns whether subscribers may have seen it. */
@@ -214,8 +198,6 @@ export class EventWriter {
     const events = this.#pending.splice(0);
     if (events.length === 0) return waiting.forEach(({ resolve }) => resolve());
     this.#pendingText = 0;
-    clearTimeout(this.#liveTimer);
-    this.#liveTimer = undefined;
     this.#busy = true;
     this.#options.append(events).then(
       (head) => {
@@ -224,7 +206,7 @@ export class EventWriter {
         this.#options.onAppended({ head, count: events.length });
         for (const { resolve } of waiting) resolve();
         if (this.#urgent) this.#flush();
-        else if (this.#pendingText > 0 || this.#previews.size > 0) this.#showSoon();
+        else if (this.#pendingText > 0 || this.#previews.size > 0) this.#options.onLiveText();
       },
       (error: unknown) => this.#fail(error, waiting),
     );

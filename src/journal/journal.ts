@@ -14,9 +14,6 @@ import { AppendNotifications } from './append-notifications.js';
 import { isFull, taskIsFull } from './event-writer.js';
 import { Worker, type WorkerOptions } from './worker.js';
 
-/** The number of events that a follower reads at once. */
-const FOLLOW_PAGE = 256;
-
 /** The longest time that `cancel` waits for the run to end. */
 const CANCEL_WAIT_MS = 10_000;
 
@@ -47,7 +44,10 @@ class TaskJournal implements RunningJournal {
 
   constructor(options: JournalOptions) {
     this.#store = options.store;
-    this.#notifications = new AppendNotifications(options.store);
+    this.#notifications = new AppendNotifications({
+      store: options.store,
+      liveText: (taskId, after) => this.#worker.liveText(taskId, after),
+    });
     this.#eventsPerTask = options.eventsPerTask;
     this.#disk = options.disk;
     this.#secrets = options.secrets ?? noSecrets;
@@ -119,35 +119,12 @@ class TaskJournal implements RunningJournal {
   }
 
   async *follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]> {
-    for await (const { events } of this.#read(taskId, after, { signal, isLive: false })) yield events;
+    const subscription = this.#notifications.subscribe({ taskId, after, signal, isLive: false });
+    for await (const { events } of subscription) yield events;
   }
 
-  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterable<Watched> {
-    return this.#read(taskId, after, { signal, isLive: true });
-  }
-
-  /** Reads events from the journal alone, so that all followers see the same. Notifications only say when to read again. */
-  async *#read(
-    taskId: string,
-    after: number,
-    { signal, isLive }: { readonly signal: AbortSignal; readonly isLive: boolean },
-  ): AsyncIterable<Watched> {
-    const appends = this.#notifications.subscribe(taskId, { signal, isLive });
-    try {
-      for (let cursor = after; !signal.aborted;) {
-        const events = appends.takeEvents() ? await this.#store.read(taskId, cursor, FOLLOW_PAGE) : [];
-        const last = events.at(-1);
-        cursor = last?.seq ?? cursor;
-        const isPage = events.length === FOLLOW_PAGE;
-        const live = isLive && !isPage ? this.#worker.liveText(taskId, cursor) : [];
-        if (last || live.length > 0) yield { events, live };
-        if (last?.body.type === 'run-end' && isTerminal(last.body.state)) return;
-        if (isPage) appends.wake();
-        await appends.next();
-      }
-    } finally {
-      appends.close();
-    }
+  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterableIterator<Watched> {
+    return this.#notifications.subscribe({ taskId, after, signal, isLive: true });
   }
 
   /**

@@ -7,13 +7,10 @@ import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/
 import { isTerminal } from '../../core/task.js';
 import type { Call } from '../translate/call.js';
 import type { MessageIds } from '../translate/content.js';
-import type { ShownEvent } from '../translate/events.js';
 import { chainIn, type ChainMark } from '../translate/extensions.js';
-import { Changes } from '../translate/generation.js';
-import { changesUpTo } from './generations.js';
 import { assertInputModes } from './modes.js';
-import { ShownText } from './shown-text.js';
 import { WaitingTasks, readUpTo, type AuthorOf, type TaskReading } from './task-reading.js';
+import { TaskStream, endsTask, type StreamView } from './task-stream.js';
 
 export interface AgentTasksOptions {
   readonly agent: AgentProfile;
@@ -28,31 +25,9 @@ export interface AgentTasksOptions {
   readonly approver?: string | undefined;
 }
 
-/** The choices of a stream about what it shows. */
-export interface StreamView<Shown> {
-  /** The task as it stood when the stream began. */
-  readonly snapshot: (reading: TaskReading) => Shown;
-  /** Undefined for an event that is not shown. What is shown without a number has no generation. */
-  readonly event: (event: ShownEvent, contextId: string, generation?: number) => Shown | undefined;
-  /** Whether an event is shown whole after a part of its text was shown live. Otherwise only the rest of it is. */
-  readonly showsWhole: boolean;
-  /** Whether live text of messages is shown. */
-  readonly showsMessages: boolean;
-  /** The message that an executor published in place of a task. */
-  readonly reply: (message: Message, ids: MessageIds) => Shown;
-  /** Whether `event` gets the true generation, which costs a reading of the task. */
-  readonly isNumbered: boolean;
-}
-
 interface Stream<Shown> {
   readonly view: StreamView<Shown>;
   readonly signal: AbortSignal;
-}
-
-interface EventStream<Shown> extends Stream<Shown> {
-  readonly isLast: (event: TaskEvent) => boolean;
-  /** Whether the caller saw an earlier stream of the task. */
-  readonly isResumed?: boolean;
 }
 
 type SentStream<Shown> = Stream<Shown> & { readonly accepted: Accepted };
@@ -116,41 +91,39 @@ export class AgentTasks {
   }
 
   /** Streams what follows a message until its run has ended. `send` is called at the first step of the stream. */
-  async *sent<Shown>(send: () => Promise<SentStream<Shown>>): AsyncGenerator<Shown, void, undefined> {
-    const { accepted, view, signal } = await send();
-    const { task, seq } = accepted;
-    const reply = await this.firstReply(accepted, signal);
-    if (reply) {
-      yield view.reply(...reply);
-      return;
-    }
-    // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
-    yield view.snapshot(await this.readingAt(task, seq));
-    yield* this.#events(task, seq, {
-      view,
-      signal,
-      isLast: (event) => endsRun(event) && !(this.agent.isExecutor && asksForAuth(event)),
+  sent<Shown>(send: () => Promise<SentStream<Shown>>): TaskStream<Shown> {
+    return new TaskStream(this, async () => {
+      const { accepted, view, signal } = await send();
+      const { task, seq } = accepted;
+      const reply = await this.firstReply(accepted, signal);
+      if (reply) return { first: view.reply(...reply) };
+      const isLast = this.agent.isExecutor ? endsWork : endsRun;
+      // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
+      const first = view.snapshot(await this.readingAt(task, seq));
+      return { first, rest: { task, after: seq, view, signal, isLast } };
     });
   }
 
   /** Streams a task to its end. Throws `already-ended` and `invalid-input` for what cannot be followed. */
-  async *subscribed<Shown>(subscribe: () => Subscription<Shown>): AsyncGenerator<Shown, void, undefined> {
-    const { scope, taskId, after, view, signal } = subscribe();
-    const task = await this.require(scope, taskId);
-    if (after === undefined) {
-      if (isTerminal(task.state)) throw ended(task);
-      yield view.snapshot(await this.readingAt(task, task.head));
-      yield* this.#events(task, task.head, { view, signal, isLast: endsTask });
-      return;
-    }
-    if (after > task.head)
-      throw new LangoError(
-        'invalid-input',
-        `The cursor ${after} is ahead of the task, whose last event is ${task.head}.`,
-        { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
-      );
-    if (after === task.head && isTerminal(task.state)) return;
-    yield* this.#events(task, after, { view, signal, isLast: endsTask, isResumed: true });
+  subscribed<Shown>(subscribe: () => Subscription<Shown>): TaskStream<Shown> {
+    return new TaskStream(this, async () => {
+      const { scope, taskId, after, view, signal } = subscribe();
+      const task = await this.require(scope, taskId);
+      const { head } = task;
+      const rest = { task, view, signal, isLast: endsTask };
+      if (after === undefined) {
+        if (isTerminal(task.state)) throw ended(task);
+        return { first: view.snapshot(await this.readingAt(task, head)), rest: { ...rest, after: head } };
+      }
+      if (after > head)
+        throw new LangoError(
+          'invalid-input',
+          `The cursor ${after} is ahead of the task, whose last event is ${head}.`,
+          { hint: 'Send the id of the last event that you received of this task in Last-Event-ID.' },
+        );
+      if (after === head && isTerminal(task.state)) return {};
+      return { rest: { ...rest, after, isResumed: true } };
+    });
   }
 
   /** Waits for the first event of an executor. Undefined unless it is a message in place of a task. */
@@ -161,40 +134,6 @@ export class AgentTasks {
       if (first) return replyIn(first);
     }
     return undefined;
-  }
-
-  async *#events<Shown>(
-    task: TaskRecord,
-    after: number,
-    { view, signal, isLast, isResumed = false }: EventStream<Shown>,
-  ): AsyncGenerator<Shown, void, undefined> {
-    const { id: taskId, contextId } = task;
-    const changes = view.isNumbered ? await changesUpTo(this.journal, taskId, after) : new Changes();
-    const readingAt = (head: number) => this.readingAt(task, head);
-    const text = new ShownText({ ...view, taskId, isResumed, readingAt });
-    const show = (one: ShownEvent) =>
-      view.event(one, contextId, one.seq === undefined ? undefined : changes.generation);
-    // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
-    let cursor = view.isNumbered ? after : Math.max(0, after - 1);
-    for await (const { events, live } of this.journal.watch(taskId, cursor, signal)) {
-      for (const event of events) {
-        const isShown = changes.add(event);
-        if (endsTask(event)) this.waiting.forget(taskId);
-        cursor = event.seq;
-        if (cursor <= after) continue;
-        const ones = isShown ? text.event(event) : [];
-        for (const one of ones instanceof Promise ? await ones : ones) {
-          const shown = show(one);
-          if (shown !== undefined) yield shown;
-        }
-        if (isLast(event)) return;
-      }
-      const ones = cursor < after ? [] : text.live(live, cursor);
-      for (const one of ones instanceof Promise ? await ones : ones) {
-        const shown = show(one);
-        if (shown !== undefined) yield shown;
-      }
-    }
   }
 }
 
@@ -226,7 +165,8 @@ export function asksForAuth({ body }: TaskEvent): boolean {
   return (body.type === 'status' || body.type === 'run-end') && body.state === 'auth-required';
 }
 
-const endsTask = ({ body }: TaskEvent): boolean => body.type === 'run-end' && isTerminal(body.state);
+/** Whether the stream of a message to an executor ends. */
+const endsWork = (event: TaskEvent): boolean => endsRun(event) && !asksForAuth(event);
 
 function ended(task: TaskRecord): LangoError {
   return new LangoError('already-ended', `The task is already ${task.state}.`, {

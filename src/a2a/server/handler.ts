@@ -21,20 +21,14 @@ import { toStreamResponse, type NumberedResponse } from '../translate/events.js'
 import { eventWithGeneration, wantsGeneration } from '../translate/generation.js';
 import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
 import type { TaskView } from '../translate/task.js';
-import {
-  AgentTasks,
-  asksForAuth,
-  endsRun,
-  replyIn,
-  type AgentTasksOptions,
-  type StreamView,
-} from './agent-tasks.js';
+import { AgentTasks, asksForAuth, endsRun, replyIn, type AgentTasksOptions } from './agent-tasks.js';
 import { submitAt, untilBeyond } from './generations.js';
 import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import { requestForExecutor, type OfDraft } from './requests.js';
 import { DEFAULT_HISTORY_LENGTH, readTask } from './task-reading.js';
+import type { StreamView } from './task-stream.js';
 
 type Named = Readonly<Record<'id', string>>;
 type PushName = Readonly<Record<'taskId' | 'id', string>>;

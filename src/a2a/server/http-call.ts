@@ -77,9 +77,9 @@ export class HttpCall implements Call {
 
 /** The version in the header or request parameter A2A-Version; undefined for none. Throws `version-not-supported`. */
 export function namedVersion(exchange: HttpExchange, supported: readonly ProtocolVersion[]) {
-  const inQuery = [...exchange.query].find(([name]) => name.toLowerCase() === VERSION_PARAMETER)?.[1];
-  const named = headerOf(exchange, VERSION_PARAMETER) || (inQuery ?? '');
-  return versionIn(named, supported);
+  const inQuery = () =>
+    [...exchange.query].find(([name]) => name.toLowerCase() === VERSION_PARAMETER)?.[1] ?? '';
+  return versionIn(headerOf(exchange, VERSION_PARAMETER) || inQuery(), supported);
 }
 
 interface JsonResponse {

@@ -6,7 +6,8 @@ import { toUpdate } from '../translate/events.js';
 import type { MessageIds } from '../translate/content.js';
 import type { TaskCall, TaskCalls } from '../translate/task-calls.js';
 import type { TaskUpdate } from '../translate/updates.js';
-import type { AgentTasks, StreamView } from './agent-tasks.js';
+import type { AgentTasks } from './agent-tasks.js';
+import type { StreamView } from './task-stream.js';
 
 /** The parts of a request that an executor gets besides the message, as over the wire. */
 const REQUEST = { configuration: { returnImmediately: true } };

@@ -81,7 +81,8 @@ interface UnaryRow<Sent, Result> extends Row<Sent, Promise<Result>> {
   readonly result: { toJSON(result: Result, params: Sent): unknown };
 }
 
-type StreamRow<Sent> = Row<Sent, AsyncGenerator<StreamResponse, void, undefined>>;
+type Events = AsyncGenerator<StreamResponse, void, undefined>;
+type StreamRow<Sent> = Row<Sent, Events>;
 
 export const OPERATIONS = {
   SendMessage: unary('SendMessage', {
@@ -223,19 +224,20 @@ function taskIn(response: unknown): string | undefined {
 }
 
 /** Audits the change by the first event of its stream, which says whether it was made. */
-async function* auditedStream(
-  change: Change,
-  events: AsyncGenerator<StreamResponse, void, undefined>,
-): AsyncGenerator<StreamResponse, void, undefined> {
-  try {
-    const beginning = events.next().then(({ value }) => value ?? undefined);
-    const first = await audited(change, beginning);
-    if (!first) return;
-    yield first;
-    yield* events;
-  } finally {
-    await events.return();
-  }
+function auditedStream(change: Change, events: Events): AsyncIterable<StreamResponse> {
+  const first = async (): ReturnType<Events['next']> => {
+    next = () => events.next();
+    const beginning = events.next();
+    await audited(
+      change,
+      beginning.then(({ value }) => value ?? undefined),
+    );
+    return beginning;
+  };
+  let next = first;
+  return {
+    [Symbol.asyncIterator]: () => ({ next: () => next(), return: () => events.return() }),
+  };
 }
 
 interface Change {

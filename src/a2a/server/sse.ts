@@ -31,36 +31,21 @@ export class Streaming {
   }
 
   /**
-   * Takes a slot, asks for the events and sends them until they end. Rejects with `too-many`, and with what `events`
-   * throws before the stream was opened; later errors become an event of the stream.
+   * Takes a slot, asks for the events, and resolves once the stream is open; from then on it sends the events until they
+   * end. Rejects with `too-many`, and with what `events` throws before; later errors become an event of the stream.
    */
-  send(exchange: HttpExchange, call: StreamCall): Promise<void> {
-    return this.#slots.hold(call.scope, () => this.#pump(exchange, call));
-  }
-
-  async #pump(exchange: HttpExchange, { events, framing, headers }: StreamCall): Promise<void> {
-    const { response, closing } = exchange;
-    const iterator = events()[Symbol.asyncIterator]();
-    let next = iterator.next();
-    await waitAtMost(OPEN_AFTER_MS, next, { ref: false });
-    const stream = new EventStream(response, this.#limits, headers);
-    exchange.answered();
-    const sendOne = async (item: IteratorResult<StreamResponse>): Promise<boolean> => {
-      if (item.done === true || response.destroyed) return false;
-      const waiting = stream.send(frame(item.value, framing));
-      if (waiting) await waiting;
-      return true;
-    };
+  async send(exchange: HttpExchange, { scope, events: open, framing, headers }: StreamCall): Promise<void> {
+    const slot = this.#slots.take(scope);
     try {
-      // This function may wait for hours, and its variables stay in memory. So none of them holds an event, which may
-      // be a whole task.
-      while (await next.then(sendOne)) next = iterator.next();
+      const events = open()[Symbol.asyncIterator]();
+      const first = events.next();
+      await waitAtMost(OPEN_AFTER_MS, first, { ref: false });
+      const stream = new EventStream(exchange, this.#limits, { events, framing, headers, slot });
+      exchange.answered();
+      stream.pump(first);
     } catch (error) {
-      void stream.send(`event: error\ndata: ${framing.error(error)}\n\n`);
-    } finally {
-      if (closing.aborted) void stream.send(GOODBYE);
-      await iterator.return?.();
-      await stream.close();
+      slot[Symbol.dispose]();
+      throw error;
     }
   }
 }
@@ -71,6 +56,12 @@ interface StreamCall {
   readonly events: () => AsyncIterable<StreamResponse>;
   readonly framing: Framing;
   readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Pumped extends Pick<StreamCall, 'framing' | 'headers'> {
+  readonly events: AsyncIterator<StreamResponse>;
+  /** Disposed of when the stream has ended. */
+  readonly slot: Disposable;
 }
 
 function frame(event: StreamResponse, framing: Framing): string {
@@ -87,6 +78,8 @@ function frame(event: StreamResponse, framing: Framing): string {
  */
 class EventStream {
   readonly #response: ServerResponse;
+  readonly #closing: AbortSignal;
+  readonly #pumped: Pumped;
   readonly #bufferBytes: number;
   readonly #stallMs: number;
   readonly #heartbeat: NodeJS.Timeout;
@@ -95,8 +88,10 @@ class EventStream {
   #isIdle = true;
 
   /** The headers leave with the first event, or at the end of this turn of the event loop. */
-  constructor(response: ServerResponse, limits: StreamLimits, headers: StreamCall['headers']) {
+  constructor({ response, closing }: HttpExchange, limits: StreamLimits, pumped: Pumped) {
     this.#response = response;
+    this.#closing = closing;
+    this.#pumped = pumped;
     this.#bufferBytes = limits.streamBufferBytes;
     this.#stallMs = stallMs(limits);
     this.#heartbeat = setInterval(() => this.#beat(), limits.heartbeatSeconds * 1_000).unref();
@@ -104,13 +99,48 @@ class EventStream {
       'Content-Type': 'text/event-stream',
       'Cache-Control': 'no-store',
       'X-Accel-Buffering': 'no',
-      ...headers,
+      ...pumped.headers,
     });
     this.#flushSoon = setImmediate(() => this.#flush());
   }
 
+  /** Sends the event once it is there, and all later ones. */
+  pump(next: Promise<IteratorResult<StreamResponse>>): void {
+    next.then(this.#take, this.#fail);
+  }
+
+  // No member holds an event, which may be a whole task: the stream may wait for hours.
+  readonly #take = ({ value, done }: IteratorResult<StreamResponse>): void => {
+    if (done === true || this.#response.destroyed) return void this.#end();
+    try {
+      const waiting = this.#send(frame(value, this.#pumped.framing));
+      if (waiting) void waiting.then(this.#next);
+      else this.#next();
+    } catch (error) {
+      this.#fail(error);
+    }
+  };
+
+  readonly #next = (): void => this.pump(this.#pumped.events.next());
+
+  readonly #fail = (error: unknown): void => {
+    void this.#send(`event: error\ndata: ${this.#pumped.framing.error(error)}\n\n`);
+    void this.#end();
+  };
+
+  async #end(): Promise<void> {
+    const { events, slot } = this.#pumped;
+    if (this.#closing.aborted) void this.#send(GOODBYE);
+    try {
+      await events.return?.();
+      await this.#close();
+    } finally {
+      slot[Symbol.dispose]();
+    }
+  }
+
   /** Await the promise, when there is one, before the next call; it never rejects. */
-  send(text: string): Promise<void> | undefined {
+  #send(text: string): Promise<void> | undefined {
     this.#pending += onOneLine(text);
     this.#flushSoon ??= setImmediate(() => this.#flush());
     return this.#pending.length + this.#response.writableLength > this.#bufferBytes
@@ -119,7 +149,7 @@ class EventStream {
   }
 
   /** Sends the rest and ends the stream. Resolves once the reader has taken it or was cut; never rejects. */
-  async close(): Promise<void> {
+  async #close(): Promise<void> {
     clearInterval(this.#heartbeat);
     clearImmediate(this.#flushSoon);
     if (this.#response.destroyed) return;

@@ -38,19 +38,24 @@ export class StreamSlots {
 
   /** Holds a slot while the work lasts. Rejects with `too-many` when none is free. */
   async hold<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
+    using _ = this.take(scope);
+    return await work();
+  }
+
+  /** Takes a slot until the disposal. Throws `too-many` when none is free. */
+  take(scope: Scope): Disposable {
     const caller = scopeKey(scope);
     if (this.#open >= this.#limits.streams)
       throw tooMany('This server has reached its limit of open streams.', 'streams');
     if (this.#openOf.get(caller) >= this.#limits.streamsPerCaller)
       throw tooMany('This caller has reached its limit of open streams.', 'streamsPerCaller');
-    this.#open += 1;
-    this.#openOf.add(caller, 1);
-    try {
-      return await work();
-    } finally {
-      this.#open -= 1;
-      this.#openOf.add(caller, -1);
-    }
+    this.#count(caller, 1);
+    return { [Symbol.dispose]: () => this.#count(caller, -1) };
+  }
+
+  #count(caller: string, change: number): void {
+    this.#open += change;
+    this.#openOf.add(caller, change);
   }
 }
 

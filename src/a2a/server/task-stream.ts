@@ -1,0 +1,161 @@
+import type { Journal, Watched } from '../../core/journal.js';
+import type { Message } from '../../core/message.js';
+import { isTerminal, type TaskEvent, type TaskRecord } from '../../core/task.js';
+import type { MessageIds } from '../translate/content.js';
+import type { ShownEvent } from '../translate/events.js';
+import { Changes } from '../translate/generation.js';
+import { changesUpTo } from './generations.js';
+import { ShownText } from './shown-text.js';
+import type { TaskReading, WaitingTasks } from './task-reading.js';
+
+/** The choices of a stream about what it shows. */
+export interface StreamView<Shown> {
+  /** The task as it stood when the stream began. */
+  readonly snapshot: (reading: TaskReading) => Shown;
+  /** Undefined for an event that is not shown. What is shown without a number has no generation. */
+  readonly event: (event: ShownEvent, contextId: string, generation?: number) => Shown | undefined;
+  /** Whether an event is shown whole after a part of its text was shown live. Otherwise only the rest of it is. */
+  readonly showsWhole: boolean;
+  /** Whether live text of messages is shown. */
+  readonly showsMessages: boolean;
+  /** The message that an executor published in place of a task. */
+  readonly reply: (message: Message, ids: MessageIds) => Shown;
+  /** Whether `event` gets the true generation, which costs a reading of the task. */
+  readonly isNumbered: boolean;
+}
+
+interface StreamStart<Shown> {
+  readonly first?: Shown;
+  /** Undefined when nothing follows. */
+  readonly rest?: StreamRest<Shown>;
+}
+
+interface StreamRest<Shown> {
+  readonly task: TaskRecord;
+  /** The number of the last event that is not shown. */
+  readonly after: number;
+  readonly view: StreamView<Shown>;
+  readonly signal: AbortSignal;
+  readonly isLast: (event: TaskEvent) => boolean;
+  /** Whether the caller saw an earlier stream of the task. */
+  readonly isResumed?: boolean;
+}
+
+interface StreamSource {
+  readonly journal: Journal;
+  readonly waiting: Pick<WaitingTasks, 'forget'>;
+  /** Reads the task as it stood after the event `head`. */
+  readingAt(task: TaskRecord, head: number): Promise<TaskReading>;
+}
+
+/**
+ * The stream of one subscriber to a task, in one object, since thousands of them may wait for hours. Call `next` again once
+ * it has settled.
+ */
+export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined> {
+  readonly #source: StreamSource;
+  #open: (() => Promise<StreamStart<Shown>>) | undefined;
+  #rest!: StreamRest<Shown>;
+  #text!: ShownText;
+  #changes = new Changes();
+  #cursor = 0;
+  #watched: AsyncIterator<Watched, void> | undefined;
+  #ready: Shown[] = [];
+
+  /** The first `next` calls `open`. */
+  constructor(source: StreamSource, open: () => Promise<StreamStart<Shown>>) {
+    this.#source = source;
+    this.#open = open;
+  }
+
+  async next(): Promise<IteratorResult<Shown, void>> {
+    try {
+      if (this.#open) await this.#begin(this.#open);
+      while (this.#ready.length === 0 && this.#watched) {
+        const { value } = await this.#watched.next();
+        if (value) await this.#take(value);
+        else this.#watched = undefined;
+      }
+    } catch (error) {
+      return this.throw(error);
+    }
+    const value = this.#ready.shift();
+    return value === undefined ? this.return() : { value };
+  }
+
+  async return(): Promise<IteratorReturnResult<void>> {
+    this.#open = undefined;
+    this.#ready = [];
+    this.#close();
+    return { done: true, value: undefined };
+  }
+
+  async throw(error: unknown): Promise<never> {
+    await this.return();
+    throw error;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async #begin(open: () => Promise<StreamStart<Shown>>): Promise<void> {
+    this.#open = undefined;
+    const { first, rest } = await open();
+    if (first !== undefined) this.#ready.push(first);
+    if (!rest) return;
+    const { task, view, after, signal, isResumed = false } = rest;
+    const { journal } = this.#source;
+    this.#rest = rest;
+    this.#text = new ShownText({
+      ...view,
+      taskId: task.id,
+      isResumed,
+      readingAt: (head) => this.#source.readingAt(task, head),
+    });
+    if (view.isNumbered) this.#changes = await changesUpTo(journal, task.id, after);
+    // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
+    this.#cursor = view.isNumbered ? after : Math.max(0, after - 1);
+    this.#watched = journal.watch(task.id, this.#cursor, signal);
+  }
+
+  async #take({ events, live }: Watched): Promise<void> {
+    const { after, isLast } = this.#rest;
+    for (const event of events) {
+      const isShown = this.#changes.add(event);
+      if (endsTask(event)) this.#source.waiting.forget(event.taskId);
+      this.#cursor = event.seq;
+      if (event.seq <= after) continue;
+      if (isShown) {
+        const ones = this.#text.event(event);
+        this.#show(ones instanceof Promise ? await ones : ones);
+      }
+      if (isLast(event)) return this.#close();
+    }
+    if (live.length === 0 || this.#cursor < after) return;
+    const ones = this.#text.live(live, this.#cursor);
+    this.#show(ones instanceof Promise ? await ones : ones);
+  }
+
+  #show(ones: readonly ShownEvent[]): void {
+    const { view, task } = this.#rest;
+    for (const one of ones) {
+      const generation = one.seq === undefined ? undefined : this.#changes.generation;
+      const shown = view.event(one, task.contextId, generation);
+      if (shown !== undefined) this.#ready.push(shown);
+    }
+  }
+
+  #close(): void {
+    void this.#watched?.return?.();
+    this.#watched = undefined;
+  }
+}
+
+export function endsTask({ body }: TaskEvent): boolean {
+  return body.type === 'run-end' && isTerminal(body.state);
+}
