@@ -78,8 +78,10 @@ export interface AppOptions extends LoadedConfig {
   readonly agents?: readonly (Agent | DefinedAgent)[];
   /** Tools besides those of the shipped families. The prefix of a tool's name decides which agent gets it. */
   readonly tools?: readonly Tool[];
+  /** Replaces tools: it gets each one once, and returns what is used in its place. */
+  readonly replaceTool?: ((tool: Tool) => Tool) | undefined;
   /** Replaces the configured model. */
-  readonly model?: ModelProvider;
+  readonly model?: ModelProvider | undefined;
   /** Text that is added to the instruction of a run when it starts (requirement O8). */
   readonly additions?: (run: Run) => Promise<string | undefined>;
 }

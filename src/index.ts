@@ -22,6 +22,7 @@ import { silentLogger, type Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
 import type { Run } from './core/run.js';
 import type { Tool } from './core/tool.js';
+import { evaluateCases, type Evaluation } from './evals/evaluate.js';
 import { createAddressCheck } from './http/address-check.js';
 import { createEgress } from './http/egress.js';
 
@@ -145,6 +146,35 @@ export function createPushVerifier(source: PushSource): VerifyPush {
 
 const REQUEST_TIMEOUT_MS = 60_000;
 
+export interface EvaluateOptions {
+  /** Sends the messages of the cases to live agents: servers with these options, each with a data folder of its own. */
+  readonly live?: Omit<ServerOptions, 'home' | 'additions' | 'logger'> & {
+    /** Where the run keeps its tasks. A run that was interrupted goes on in the same folder, and repeats nothing. */
+    readonly folder: string;
+    /** The most money of the whole run, in the currency of the bill. Default: no limit. */
+    readonly budget?: number;
+    /** The most cases at the same time. Default: 4. */
+    readonly parallel?: number;
+    /** Whether the task of each case that passes becomes its record. Default: false. */
+    readonly writesRecords?: boolean;
+  };
+}
+
+/**
+ * Evaluates the cases of a YAML file, or of all below a folder. Without `live` it replays their records, without models,
+ * tools and network. Rejects with `invalid-input` when a file of cases is wrong.
+ */
+export function evaluate(path: string, { live }: EvaluateOptions = {}): Promise<Evaluation> {
+  if (!live) return evaluateCases(path);
+  const { folder, parallel = 4, settings = {}, capabilities, agents, tools, model, ...run } = live;
+  return evaluateCases(path, {
+    ...{ ...run, folder, parallel },
+    load: async (models) =>
+      resolveConfig({ env: readEnv(), overrides: { home: folder, models }, settings, capabilities }),
+    createApp: (options) => createApp({ ...options, agents, tools, model }),
+  });
+}
+
 export type { AppAddress, MountOptions, MountedAddress, SettingsInput };
 export type { AgentClient, SendRequest } from './a2a/client/client.js';
 export type { PushNotification, PushRequest, VerifyPush } from './a2a/client/push-verifier.js';
@@ -171,8 +201,8 @@ export type { Reply, Question, TaskState } from './core/task.js';
 export { defineTool } from './core/tool.js';
 export type { Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
 export { createLogger } from './logging.js';
-export { evaluate } from './evals/evaluate.js';
-export type { CaseResult, Evaluation } from './evals/evaluate.js';
+export type { CaseResult } from './evals/check.js';
+export type { Evaluation } from './evals/evaluate.js';
 export { replayTask } from './replay/replay.js';
 export type { ReplayReport } from './replay/replay.js';
 export { scriptedModel } from './models/scripted/provider.js';

@@ -18,7 +18,7 @@ import type { Finding } from '../core/findings.js';
 import type { ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
-import type { Tool } from '../core/tool.js';
+import type { Tool, ToolSource } from '../core/tool.js';
 import { workFolders } from '../disk/open-disk.js';
 import { isOperator } from '../http/identity.js';
 import { describeProxies } from '../http/proxy.js';
@@ -77,6 +77,7 @@ interface Given {
   readonly agents?: readonly (Agent | DefinedAgent)[] | undefined;
   readonly tools?: readonly Tool[] | undefined;
   readonly additions?: Additions | undefined;
+  readonly replaceTool?: ((tool: Tool) => Tool) | undefined;
   readonly prompts: PromptTexts;
 }
 
@@ -87,10 +88,16 @@ export function createAgents(
 ): Parts<'agents' | 'subAgents' | 'agentOrigins' | 'root' | 'tools'> {
   const { config, families, model, peers, parsers, logger } = node;
   const { nodeId, spending } = node.storage;
-  const { agents: own = [], additions, prompts } = given;
-  const ofFamilies = families.flatMap((family) => family.tools);
-  const tools = [...ofFamilies, ...(given.tools ?? [])];
-  const sources = families.flatMap((family) => family.sources ?? []);
+  const { additions, prompts } = given;
+  const replace = replacedOnce(given.replaceTool ?? ((tool) => tool));
+  const own = (given.agents ?? []).map((agent) =>
+    'run' in agent ? agent : { ...agent, tools: agent.tools.map(replace) },
+  );
+  const ofFamilies = families.flatMap((family) => family.tools).map(replace);
+  const tools = [...ofFamilies, ...(given.tools ?? []).map(replace)];
+  const sources = families
+    .flatMap((family) => family.sources ?? [])
+    .map((one) => replacingSource(one, replace));
   const defined = own.flatMap((agent) => ('run' in agent ? [] : agent));
   const allTools = [...new Set([...tools, ...defined.flatMap((agent) => agent.tools)])];
   warnOfUnknownTools(config.approval.policy, { tools: allTools, sources }, logger);
@@ -122,6 +129,25 @@ export function createAgents(
     },
   };
   return { ...buildNodeAgents(options, own), tools: allTools };
+}
+
+/** Makes a function that replaces a tool that it gets again by the same one. */
+function replacedOnce(replaceTool: (tool: Tool) => Tool): (tool: Tool) => Tool {
+  const made = new WeakMap<Tool, Tool>();
+  return (tool) => {
+    const known = made.get(tool) ?? replaceTool(tool);
+    made.set(tool, known);
+    return known;
+  };
+}
+
+function replacingSource(source: ToolSource, replace: (tool: Tool) => Tool): ToolSource {
+  return {
+    kind: source.kind,
+    refresh: (scope) => source.refresh(scope),
+    prepare: (scope) => source.prepare(scope),
+    list: (scope) => source.list(scope).map(replace),
+  };
 }
 
 /** Finds wrong names of agents, for `config check`: a start with them fails, or leaves out remote agents. */

@@ -5,7 +5,7 @@ import { createApp, createModel, type AppAddress } from '../app.js';
 import { groupsOf, withGroups } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { choicesIn } from '../config/models.js';
-import { newId } from '../core/ids.js';
+import { trialConfig } from '../config/trial.js';
 import { silentLogger, type Logger, type LogFields } from '../core/logger.js';
 import { textPart } from '../core/message.js';
 import { answerText, type ModelProvider } from '../core/model.js';
@@ -29,7 +29,7 @@ const OUTPUT_CHARACTERS = 60;
 export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promise<readonly CheckResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'lango-doctor-'));
   const { logger, warnings } = recordingLogger();
-  const trial = await trialConfig(loaded, folder);
+  const trial = await trialConfigOf(loaded, folder);
   const app = createApp({ ...trial, logger });
   let findings: readonly CheckResult[];
   try {
@@ -44,36 +44,16 @@ export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promi
   return findings;
 }
 
-async function trialConfig(loaded: LoadedConfig, folder: string): Promise<LoadedConfig> {
-  const { config, secrets, schema } = loaded;
-  const { server } = config;
+async function trialConfigOf(loaded: LoadedConfig, folder: string): Promise<LoadedConfig> {
+  const { config, schema } = loaded;
   const settings = schema.capabilities.reduce(
     (all, one) => (one.trialSettings ? withGroups(all, one.trialSettings(groupsOf(one, all))) : all),
     loaded.settings,
   );
   const found = await Promise.all(config.workspace.map((each) => stat(each).catch(() => undefined)));
   const workspace = config.workspace.filter((_, index) => found[index]?.isDirectory());
-  return {
-    ...{ ...loaded, settings },
-    config: {
-      ...config,
-      a2a: { ...config.a2a, baseUrl: undefined },
-      mcp: { serve: false },
-      home: folder,
-      auth: { ...config.auth, mode: 'token' },
-      server: {
-        ...server,
-        host: '127.0.0.1',
-        port: 0,
-        grpc: { ...server.grpc, port: 0 },
-        tls: { minVersion: server.tls.minVersion },
-      },
-      storage: { ...config.storage, sqlite: { ...config.storage.sqlite, file: join(folder, 'lango.db') } },
-      workspace: workspace.length > 0 ? workspace : [join(folder, 'workspace')],
-    },
-    // The trial keeps nothing, so it takes the embedded database in its own folder.
-    secrets: { ...secrets, token: newId(), databaseUrl: undefined },
-  };
+  const trial = trialConfig({ ...loaded, settings }, folder);
+  return workspace.length > 0 ? { ...trial, config: { ...trial.config, workspace } } : trial;
 }
 
 /** Reads the states of the started server's parts; `models` are the findings about its models. */

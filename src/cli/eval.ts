@@ -1,32 +1,61 @@
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { loadConfig } from '../config/load.js';
+import { newId } from '../core/ids.js';
 import { counted } from '../core/text.js';
-import { evaluate, type CaseResult } from '../evals/evaluate.js';
+import type { CaseResult } from '../evals/check.js';
+import { evaluateCases } from '../evals/evaluate.js';
 import { junitXml } from '../evals/junit.js';
-import { EXIT } from '../terminal/exit.js';
+import type { LiveRun } from '../evals/live.js';
+import { EXIT, usageError } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
-import type { Call } from './connection.js';
+import { loadConfigOf, overridesOf, type Call, type FolderFlags } from './connection.js';
 import { widthOf } from './text-width.js';
 
-interface EvalFlags {
+interface EvalFlags extends FolderFlags {
+  readonly live?: boolean;
+  readonly run?: string;
+  readonly budget?: number;
+  readonly parallel: number;
+  readonly record?: boolean;
   readonly junit?: string;
 }
 
-/** `lango eval`: replays the records of cases, and checks what is expected of them. */
-export async function evaluateCases(path: string, { flags, terminal }: Call<EvalFlags>): Promise<Report> {
-  const evaluation = await evaluate(path);
+/** `lango eval`: checks what tasks did against what cases expect. */
+export async function evaluate(path: string, call: Call<EvalFlags>): Promise<Report> {
+  const { flags, terminal } = call;
+  const run = flags.live ? await liveRunOf(call) : undefined;
+  if (!flags.live && (flags.run ?? flags.budget ?? flags.record) !== undefined)
+    throw usageError('--run, --budget and --record belong to a live run.', 'Add --live.');
+  const evaluation = await evaluateCases(path, run?.live);
   const { passed, results } = evaluation;
   if (flags.junit !== undefined) await writeFile(flags.junit, junitXml(evaluation));
   const good = results.filter((result) => result.passed).length;
   return {
-    json: { ...evaluation },
+    json: { ...evaluation, ...(run && { run: run.name }) },
     lines: [...tableOf(results, terminal), `${good} of ${counted(results.length, 'case')} passed.`],
+    notes: run ? [`Run ${run.name}. Its tasks are in ${safeLine(run.live.folder)}`] : [],
     exitCode: passed ? EXIT.ok : EXIT.failure,
   };
 }
 
+const RUN_NAME = /^[\w.-]{1,64}$/;
+
+async function liveRunOf(call: Call<EvalFlags>): Promise<{ readonly name: string; readonly live: LiveRun }> {
+  const { flags, env } = call;
+  const { run: name = newId(), budget, parallel, record: writesRecords } = flags;
+  if (!RUN_NAME.test(name) || /^\.+$/.test(name))
+    throw usageError('A run is named with letters, digits, dots, hyphens and underscores.');
+  const { config } = await loadConfigOf(call);
+  const { createApp } = await import('../app.js');
+  const folder = join(config.home, 'evals', name);
+  const load: LiveRun['load'] = (models) => loadConfig({ env, overrides: { ...overridesOf(flags), models } });
+  return { name, live: { folder, budget, parallel, writesRecords, load, createApp } };
+}
+
 function tableOf(results: readonly CaseResult[], { paint }: Terminal): readonly string[] {
-  const names = results.map(({ name }) => safeLine(name));
+  const names = results.map((result) => safeLine(nameOf(result)));
   const width = Math.max(...names.map(widthOf));
   return results.flatMap((result, index) => {
     const { passed, failures } = result;
@@ -35,6 +64,11 @@ function tableOf(results: readonly CaseResult[], { paint }: Terminal): readonly 
     const line = `${mark} ${name}  ${paint.dim(useText(result))}`.trimEnd();
     return [line, ...failures.map((failure) => `    ${safeLine(failure)}`)];
   });
+}
+
+function nameOf({ name, model, instruction, repeat }: CaseResult): string {
+  const varied = [model, instruction, repeat === undefined ? undefined : `#${repeat}`];
+  return [name, ...varied.filter((one) => one !== undefined)].join('  ');
 }
 
 function useText({ tokens, turns, cost, seconds }: CaseResult): string {

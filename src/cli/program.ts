@@ -11,6 +11,8 @@ import { forgettable } from './data.js';
 const MAX_PORT = 65_535;
 const MAX_PAGE = 100;
 const DEFAULT_PAGE = 20;
+const MAX_PARALLEL = 100;
+const DEFAULT_PARALLEL = 4;
 
 /** Every command with its flags. */
 export function createProgram(act: Act, capabilities: readonly Capability[]): Command {
@@ -192,10 +194,20 @@ function addReplayCommands(program: Command, act: Act): void {
 }
 
 function addEvalCommands(program: Command, act: Act): void {
-  withJson(program.command('eval <path>'))
-    .description('check recorded tasks against what their cases expect; ends with 1 when one fails')
+  withFolders(withJson(program.command('eval <path>')))
+    .description('check what tasks did against what cases expect; ends with 1 when a case fails')
+    .option('--live', 'send the messages of the cases to live agents, in place of replaying records')
+    .option('--run <name>', 'with --live: the name of the run; the same name goes on with it')
+    .option('--budget <money>', 'with --live: the most that the whole run may cost', amount)
+    .option(
+      '--parallel <number>',
+      'with --live: the most cases at once',
+      wholeNumber(1, MAX_PARALLEL),
+      DEFAULT_PARALLEL,
+    )
+    .option('--record', 'with --live: the tasks of cases that pass become their records')
     .option('--junit <file>', 'also write the results as JUnit XML')
-    .action(actionsOf(act, () => import('./eval.js'))('evaluateCases'));
+    .action(actionsOf(act, () => import('./eval.js'))('evaluate'));
 }
 
 function addDataCommands(data: Command, capabilities: readonly Capability[], act: Act): void {
@@ -288,4 +300,9 @@ function wholeNumber(min: number, max: number): (text: string) => number {
     if (/^\d+$/.test(text) && value >= min && value <= max) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
   };
+}
+
+function amount(text: string): number {
+  if (/^\d+(\.\d+)?$/.test(text) && Number(text) > 0) return Number(text);
+  throw new InvalidArgumentError('It must be an amount of money, such as 2.50.');
 }

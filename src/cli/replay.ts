@@ -2,22 +2,16 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { canonicalJson } from '../core/canonical-json.js';
 import { codeOf } from '../core/errors.js';
+import type { OperationClient } from '../core/operation.js';
 import { counted } from '../core/text.js';
+import { gatherFrom } from '../evals/node.js';
 import { differenceOf, type Deed } from '../replay/diff.js';
 import { replayTask, type ReplayReport } from '../replay/replay.js';
-import {
-  parseTaskFile,
-  parseTaskPage,
-  parseTaskText,
-  taskFileText,
-  type TaskFile,
-} from '../replay/task-file.js';
-import { gatherTask } from '../replay/gather.js';
+import { parseTaskFile, parseTaskText, taskFileText, type TaskFile } from '../replay/task-file.js';
 import { withoutContent } from '../replay/without-content.js';
 import { EXIT, usageError } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Result } from '../terminal/terminal.js';
-import type { OperationClient } from '../core/operation.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { connect, type Call } from './connection.js';
 import { writeWhole } from './data.js';
@@ -162,18 +156,10 @@ const WHOLE_ID = /^[0-9a-f-]{36}$/i;
 
 /** A whole id is also found in a data folder that no server has open. */
 async function gather(given: string, call: Call<TaskFlags>): Promise<TaskFile> {
-  if (WHOLE_ID.test(given)) return withOwner(SERVER_OPERATIONS, call, (owner) => gatherWith(owner, given));
+  if (WHOLE_ID.test(given)) return withOwner(SERVER_OPERATIONS, call, (owner) => gatherFrom(owner, given));
   const connection = await connect(call);
   const { task } = await locateTask(connection, given, call.flags.agent);
-  return ask(connection, gatherWith(connection.owner, task.id));
-}
-
-function gatherWith(owner: OperationClient<ServerOperations>, taskId: string): Promise<TaskFile> {
-  return gatherTask(taskId, {
-    readPage: async ({ taskId: id, after, via }) =>
-      parseTaskPage(await owner.readTaskRecord({ taskId: id, after, via: via.join() })),
-    readCard: async (name) => (await owner.readCard({ name })).card,
-  });
+  return ask(connection, gatherFrom(connection.owner, task.id));
 }
 
 /** The characters that are shown before and after the first difference of two entries. */

@@ -14,6 +14,8 @@ export interface Overrides {
   readonly port?: number;
   readonly configFile?: string;
   readonly home?: string;
+  /** Further entries of `agent.models`. */
+  readonly models?: Group;
 }
 
 /** A value of the environment or the command line. */
@@ -52,7 +54,7 @@ interface LayerSources {
 
 /** Combines the sources of values. Variables with secrets fill what the file leaves out; other variables and flags override it. */
 export function layer(fileValues: Group, { env, overrides = {}, variables }: LayerSources): Layered {
-  const values = structuredClone(fileValues);
+  const values = withModels(structuredClone(fileValues), overrides.models);
   const origins = new Map<string, Origin>(leafKeys(fileValues).map((key) => [key, 'file']));
   const sources = new Map<string, string>();
   const apply = (override: Override): void => {
@@ -69,6 +71,13 @@ export function layer(fileValues: Group, { env, overrides = {}, variables }: Lay
   );
   const exposed = secrets.find(({ isExposed }) => isExposed)?.path;
   return { values, origins, sources, problems, exposed };
+}
+
+function withModels(values: Group, models: Group = {}): Group {
+  const agent = isGroup(values['agent']) ? values['agent'] : {};
+  const known = isGroup(agent['models']) ? agent['models'] : {};
+  if (Object.keys(models).length === 0) return values;
+  return { ...values, agent: { ...agent, models: { ...known, ...models } } };
 }
 
 /** The value of a variable with a secret, or of the file that it names. */

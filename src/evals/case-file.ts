@@ -57,13 +57,75 @@ const expectation = z
       refuse('`matches` is no regular expression');
   });
 
-const evalCase = z.strictObject({
-  name: text.describe('What the case shows, as a sentence. Unique in the file.'),
-  record: text.describe('The file of `lango tasks export`, relative to this file.'),
-  expect: z.array(expectation).min(1).describe('What must hold. Each entry is one expectation.'),
+const stub = z.strictObject({
+  tool: text.describe('The name of the tool.'),
+  arguments: data
+    .optional()
+    .describe('Only calls whose arguments have these values get this result. Default: all calls.'),
+  result: z.json().describe('What the call returns.'),
+  isError: z.boolean().optional().describe('`true`: the call fails with this result.'),
 });
 
+const evalCase = z
+  .strictObject({
+    name: text.describe('What the case shows, as a sentence. Unique in the file.'),
+    record: text
+      .optional()
+      .describe('The file of `lango tasks export`. With `--live --record` it is written.'),
+    messages: z
+      .array(text)
+      .min(1)
+      .optional()
+      .describe('What a live run sends, one after the other. Default: the messages of the record.'),
+    agent: text
+      .optional()
+      .describe('The agent that a live run sends to. Default: that of the record, or the root agent.'),
+    tools: z
+      .enum(['live', 'recorded'])
+      .optional()
+      .describe(
+        '`live`: a live run calls tools, in a workspace of its own. `recorded`: a call with arguments that are in the record gets that result, any other one fails. Default: `live`.',
+      ),
+    stubs: z
+      .array(stub)
+      .optional()
+      .describe('Results that a live run gives in place of calling a tool. The first that fits counts.'),
+    approve: z
+      .boolean()
+      .optional()
+      .describe('`true`: a live run approves every call that waits for a person.'),
+    expect: z.array(expectation).min(1).describe('What must hold. Each entry is one expectation.'),
+  })
+  .superRefine((given, context) => {
+    if (given.record === undefined && given.messages === undefined)
+      context.addIssue({ code: 'custom', message: 'must have a `record` or `messages`' });
+    if (given.record === undefined && given.tools === 'recorded')
+      context.addIssue({ code: 'custom', message: 'has `tools: recorded` without a `record`' });
+  });
+
+const model = z.union([
+  text,
+  z.strictObject({
+    provider: z.enum(['anthropic', 'openai', 'ai-sdk', 'offline']).optional().describe('Its vendor.'),
+    name: text.optional().describe("The vendor's name of it."),
+    baseUrl: z.url().optional().describe('The address of its server.'),
+  }),
+]);
+
 const caseFile = z.strictObject({
+  models: z
+    .array(model)
+    .min(1)
+    .optional()
+    .describe(
+      'The models that a live run compares: names, or keys as in `agent.models`. Default: that of the configuration.',
+    ),
+  instructions: z
+    .array(text)
+    .min(1)
+    .optional()
+    .describe('Files with rules for all agents (`agent.houseRulesFile`), which a live run compares.'),
+  repeats: z.int().min(1).max(100).optional().describe('How often a live run does each. Default: 1.'),
   cases: z
     .array(evalCase)
     .min(1)
@@ -76,6 +138,8 @@ const caseFile = z.strictObject({
     .describe('The cases.'),
 });
 
+export type ModelEntry = z.infer<typeof model>;
+export type Stub = z.infer<typeof stub>;
 export type Expectation = z.infer<typeof expectation>;
 export type EvalCase = z.infer<typeof evalCase>;
 

@@ -132,7 +132,7 @@ function called(expected: Expectation, deeds: readonly Deed[]): Verdict {
 }
 
 /** Whether the value has all that is wanted: objects may have more members. */
-function holdsAll(value: Json | undefined, wanted: Json): boolean {
+export function holdsAll(value: Json | undefined, wanted: Json): boolean {
   if (!isJsonObject(wanted)) return value !== undefined && canonicalJson(value) === canonicalJson(wanted);
   return (
     isJsonObject(value) &&

@@ -165,7 +165,10 @@ describe('lango eval', () => {
       'cases:\n - name: a\n   record: read.json\n   expect:\n    - not: true\n',
       /cases.yaml:5:7: .*exactly one of these keys: state, /,
     ],
-    ['cases:\n - name: a\n   expect: [{state: completed}]\n', /cases.yaml:2:4: .*record is missing/],
+    [
+      'cases:\n - name: a\n   expect: [{state: completed}]\n',
+      /cases.yaml:2:4: .*must have a `record` or `messages`/,
+    ],
     ['cases: [\n', /cases.yaml:2:1: /],
     ['cases:\n - {name: a, record: r, expect: [{matches: "("}]}\n', /no regular expression/],
     ['cases:\n - {name: a, record: r, expect: [{state: failed, times: 1}]}\n', /belong to `tool` or `asked`/],

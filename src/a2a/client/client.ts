@@ -28,6 +28,8 @@ export interface ClientOptions extends Pick<LoadOptions, 'fetch' | 'grpc' | 'bin
 
 export interface SendRequest {
   readonly parts: readonly Part[];
+  /** The same id again finds the task that it began, on a server of Lango: nothing is done twice. Default: a new one. */
+  readonly messageId?: string;
   /** The conversation to continue. Default: a new one. */
   readonly contextId?: string;
   /** The task that the message replies to or follows up on. */
@@ -105,7 +107,7 @@ class Client implements AgentClient {
   }
 
   async *send(request: SendRequest, signal: AbortSignal): AsyncGenerator<ClientEvent, void, undefined> {
-    const { contextId = '', taskId = '', agent, questions = [] } = request;
+    const { contextId = '', taskId = '', agent, questions = [], messageId: id = newId() } = request;
     const parts = inFormOf(questions, request.parts);
     const reader = new TaskReader({
       agent: agent ?? 'agent',
@@ -113,7 +115,7 @@ class Client implements AgentClient {
       contextId: contextId || undefined,
       isReply: taskId !== '',
     });
-    const start = { request: { message: { id: newId(), role: 'user', parts } as const, taskId, contextId } };
+    const start = { request: { message: { id, role: 'user', parts } as const, taskId, contextId } };
     yield* this.#watch({ reader, agent, signal, start });
   }
 

@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises';
+import { canonicalJson } from '../core/canonical-json.js';
+import { codeOf, LangoError } from '../core/errors.js';
+import { shorten } from '../core/text.js';
+import { replayTask } from '../replay/replay.js';
+import { parseTaskFile, parseTaskText, type TaskFile } from '../replay/task-file.js';
+import { besides, type CaseFile, type EvalCase } from './case-file.js';
+import type { Use } from './deeds.js';
+import { failureOf, outcomeOf } from './expectations.js';
+
+/** The result of one case, or in a live run of one case with one model, instruction and repeat. */
+export interface CaseResult extends Partial<Use> {
+  readonly name: string;
+  /** The file of the case. */
+  readonly file: string;
+  /** What was compared, of the file's `models`, `instructions` and `repeats`. */
+  readonly model?: string;
+  readonly instruction?: string;
+  readonly repeat?: number;
+  readonly passed: boolean;
+  /** What is wrong: a sentence for each expectation that does not hold. */
+  readonly failures: readonly string[];
+  /** The task that was checked. */
+  readonly taskId?: string;
+  /** The file with that task. */
+  readonly record?: string;
+}
+
+type Checked = Pick<CaseResult, 'failures' | 'taskId'> & Use;
+
+/** Checks what a case expects on the events of a task. */
+export async function checkRecord(file: CaseFile, { expect }: EvalCase, record: TaskFile): Promise<Checked> {
+  const outcome = outcomeOf(record);
+  const context = { pathOf: (name: string) => besides(file, name) };
+  const found = await Promise.all(expect.map((one) => failureOf(one, outcome, context)));
+  const failures = found.filter((one) => one !== undefined);
+  return { failures, taskId: record.tasks[0]!.id, ...outcome.use };
+}
+
+export async function readRecord(path: string): Promise<TaskFile> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    const hint = 'Write it with: lango tasks export ID --out FILE';
+    throw new LangoError('not-found', `The record ${path} cannot be read (${codeOf(cause)}).`, {
+      hint,
+      cause,
+    });
+  });
+  return parseTaskFile(parseTaskText(text));
+}
+
+const SHOWN_CHARACTERS = 300;
+
+/** Says where this version of Lango would do something else than the record. */
+export async function differenceOf(record: TaskFile): Promise<string | undefined> {
+  const { divergence } = await replayTask(record);
+  if (!divergence) return undefined;
+  const { seq, agent, recorded, now } = divergence;
+  const [before, after] = [recorded, now].map((one) =>
+    one ? shorten(canonicalJson(one), SHOWN_CHARACTERS) : 'nothing',
+  );
+  const where = seq === undefined ? 'after its last event' : `at event ${seq}`;
+  return `the replay differs ${where} of ${agent}: recorded ${before}, now ${after}`;
+}

@@ -1,0 +1,55 @@
+import { createClient, type AgentClient } from '../a2a/client/client.js';
+import type { LoadedConfig } from '../config/load.js';
+import { tokenCredential } from '../core/credential.js';
+import { silentLogger, type Logger } from '../core/logger.js';
+import type { OperationClient } from '../core/operation.js';
+import { createOriginFetch } from '../core/origin-fetch.js';
+import type { Tool } from '../core/tool.js';
+import { createEgress } from '../http/egress.js';
+import { createOwnerClient } from '../owners/client.js';
+import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
+import { gatherTask } from '../replay/gather.js';
+import { parseTaskPage, type TaskFile } from '../replay/task-file.js';
+
+export interface NodeOptions extends LoadedConfig {
+  readonly logger: Logger;
+  readonly replaceTool: (tool: Tool) => Tool;
+}
+
+/** Makes a server of a configuration, which has not started. */
+export type CreateApp = (options: NodeOptions) => {
+  start(): Promise<{ readonly origin: string; readonly token: string | undefined }>;
+  stop(): Promise<void>;
+};
+
+/** A server that runs for one case. */
+export interface EvalNode extends AsyncDisposable {
+  readonly client: AgentClient;
+  /** Reads a task with the tasks below it. */
+  gather(taskId: string): Promise<TaskFile>;
+}
+
+const REQUEST_TIMEOUT_MS = 60_000;
+
+export async function startNode(createApp: CreateApp, options: NodeOptions): Promise<EvalNode> {
+  const app = createApp(options);
+  const { origin, token } = await app.start();
+  const { host } = new URL(origin);
+  const egress = createEgress({ allowPrivate: [host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger });
+  const fetch = createOriginFetch({ fetch: egress, origin, credential: tokenCredential(token) });
+  const owner = createOwnerClient(SERVER_OPERATIONS, { url: origin, fetch });
+  return {
+    client: createClient({ url: origin, fetch: egress, ...(token !== undefined && { token }) }),
+    gather: (taskId) => gatherFrom(owner, taskId),
+    [Symbol.asyncDispose]: () => app.stop(),
+  };
+}
+
+/** Reads a task with the tasks below it, on all nodes that show them to the owner. */
+export function gatherFrom(owner: OperationClient<ServerOperations>, taskId: string): Promise<TaskFile> {
+  return gatherTask(taskId, {
+    readPage: async ({ taskId: id, after, via }) =>
+      parseTaskPage(await owner.readTaskRecord({ taskId: id, after, via: via.join() })),
+    readCard: async (name) => (await owner.readCard({ name })).card,
+  });
+}

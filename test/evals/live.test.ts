@@ -1,0 +1,270 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import { z } from 'zod';
+import { defineTool, evaluate, scriptedModel, type EvaluateOptions } from '../../src/index.js';
+import type { ModelRequest } from '../../src/core/model.js';
+import { langoHere } from '../cli/lango-here.js';
+import { cleanEnv, ended, mainFile } from '../cli/lango-process.js';
+import { openaiWire } from '../support/openai-wire.js';
+import { resultsIn } from '../support/scripted-model.js';
+import { withoutTools } from '../support/server.js';
+
+/** Live runs of cases: each on a server of its own, with models, tools and a workspace that the case names. */
+
+let folder: string;
+let file: string;
+let calls: string[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'lango-evals-live-'));
+  file = path.join(folder, 'cases.yaml');
+  calls = [];
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const schema = z.object({ path: z.string() });
+const tools = [
+  defineTool({
+    ...{ name: 'fs_look', description: 'Looks.', schema, effect: 'pure' },
+    async execute({ path: name }) {
+      calls.push(`look ${name}`);
+      return { content: `live ${name} ${calls.length}` };
+    },
+  }),
+  defineTool({
+    ...{ name: 'fs_drop', description: 'Drops.', schema },
+    async execute({ path: name }) {
+      calls.push(`drop ${name}`);
+      return { content: `dropped ${name}` };
+    },
+  }),
+];
+
+/** Calls the tools that the request names, as "look a, drop b", and says what came back. */
+const obedient = () =>
+  scriptedModel((request: ModelRequest) => {
+    const asked = request.messages.findLast(({ role }) => role === 'user')!;
+    const words = JSON.stringify(asked).match(/(look|drop) \w+/g) ?? [];
+    const done = request.messages.at(-1)?.role === 'results';
+    if (done || words.length === 0) return `said: ${resultsIn(request).join(', ')}`;
+    const named = words.map((word) => word.split(' '));
+    return { calls: named.map(([name, at]) => ({ name: `fs_${name}`, arguments: { path: at! } })) };
+  });
+
+const settings = withoutTools({ agent: { multiAgent: false } });
+
+/** JSON is YAML too. */
+async function run(given: object, options: Partial<NonNullable<EvaluateOptions['live']>> = {}) {
+  await writeFile(file, JSON.stringify(given));
+  const live = { ...{ folder: path.join(folder, 'run'), settings, tools, model: obedient() }, ...options };
+  return evaluate(file, { live });
+}
+
+const completes = [{ state: 'completed' }];
+
+describe('a live run', () => {
+  it('sends the messages in one conversation, and checks what the agents did', async () => {
+    const { passed, results } = await run({
+      cases: [
+        {
+          name: 'one',
+          messages: ['look a'],
+          expect: [...completes, { tool: 'fs_look' }, { contains: 'live a' }],
+        },
+        {
+          name: 'two',
+          messages: ['look b', 'look c'],
+          expect: [{ tool: 'fs_look', arguments: { path: 'c' }, times: 1 }],
+        },
+      ],
+    });
+    expect(results.map(({ failures }) => failures)).toEqual([[], []]);
+    expect(passed).toBe(true);
+    expect(calls.toSorted()).toEqual(['look a', 'look b', 'look c']);
+  });
+
+  it('waits for a person at a dangerous call, unless the case approves', async () => {
+    const one = {
+      name: 'asks',
+      messages: ['drop a'],
+      expect: [{ state: 'input-required' }, { tool: 'fs_drop', not: true }],
+    };
+    const other = {
+      name: 'drops',
+      messages: ['drop b'],
+      approve: true,
+      expect: [...completes, { tool: 'fs_drop' }],
+    };
+    const { results } = await run({ cases: [one, other] });
+    expect(results.map(({ failures }) => failures)).toEqual([[], []]);
+    expect(calls).toEqual(['drop b']);
+  });
+
+  it('gives the result of a stub in place of a call', async () => {
+    const stubs = [{ tool: 'fs_look', arguments: { path: 'a' }, result: 'stubbed' }];
+    const expects = [{ contains: 'stubbed, live b' }];
+    const { results } = await run({
+      cases: [{ name: 'a', messages: ['look a, look b'], stubs, expect: expects }],
+    });
+    expect(results[0]!.failures).toEqual([]);
+    expect(calls).toEqual(['look b']);
+  });
+
+  it('gives recorded results, and fails a call that is not in the record', async () => {
+    const recorded = { name: 'a', record: 'a.json', messages: ['look a'], expect: completes };
+    await run({ cases: [recorded] }, { writesRecords: true });
+    expect((await evaluate(file)).passed).toBe(true);
+    const { messages: _, ...ofRecord } = recorded;
+    const from = { tools: 'recorded' as const, expect: [{ contains: 'live a 1' }] };
+    const further = {
+      ...recorded,
+      name: 'b',
+      messages: ['look b'],
+      ...from,
+      expect: [{ contains: 'has no such call' }],
+    };
+    const { results } = await run(
+      { cases: [{ ...ofRecord, ...from }, further] },
+      { folder: `${folder}/second` },
+    );
+    expect(results.map(({ failures }) => failures)).toEqual([[], []]);
+    expect(calls).toEqual(['look a']);
+  });
+
+  it('begins nothing once the budget is spent', async () => {
+    const prices = { scripted: { input: 1_000_000, output: 1_000_000 } };
+    const one = { messages: ['look a'], expect: completes };
+    const cases = [
+      { ...one, name: 'a' },
+      { ...one, name: 'b' },
+    ];
+    const { results } = await run({ cases }, { settings: { ...settings, prices }, budget: 0.5, parallel: 1 });
+    expect(results[1]).toMatchObject({
+      passed: false,
+      failures: [expect.stringMatching(/limit-cost|is spent/)],
+    });
+    expect(calls).toEqual([]);
+  });
+});
+
+describe('lango eval --live', () => {
+  let vendor: Server;
+  let home: string;
+  /** The model of each request, and the house rules that it had. */
+  let asked: { readonly model: string; readonly rules: boolean }[];
+  /** Runs when a request arrives, before it is answered. */
+  let before: () => void;
+
+  beforeAll(async () => {
+    const answer = openaiWire.answer({ texts: ['Done.'], stop: 'end' });
+    const respond = async (request: IncomingMessage, response: ServerResponse) => {
+      const body = JSON.parse(await readAll(request)) as { model: string };
+      asked.push({ model: body.model, rules: JSON.stringify(body).includes('Be brief.') });
+      before();
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(answer);
+    };
+    vendor = createServer((request, response) => void respond(request, response));
+    vendor.listen(0, '127.0.0.1');
+    await once(vendor, 'listening');
+  });
+
+  afterAll(() => void vendor.close());
+
+  beforeEach(async () => {
+    asked = [];
+    before = () => {};
+    home = path.join(folder, 'home');
+    const { port } = vendor.address() as AddressInfo;
+    const model = {
+      provider: 'openai',
+      name: 'first',
+      baseUrl: `http://127.0.0.1:${port}/v1`,
+      apiKey: 'sk-x',
+    };
+    const config = {
+      model,
+      agent: { multiAgent: false },
+      ...withoutTools(),
+      egress: { allowPrivate: [`127.0.0.1:${port}`] },
+    };
+    await writeFile(path.join(folder, 'config.yaml'), JSON.stringify(config), { mode: 0o600 });
+  });
+
+  const args = (...more: string[]) => [
+    ...['eval', file, '--live', '--config', path.join(folder, 'config.yaml'), '--home', home, ...more],
+  ];
+
+  it('compares models and instructions, and repeats each', async () => {
+    await writeFile(path.join(folder, 'brief.md'), 'Be brief.');
+    await writeFile(path.join(folder, 'plain.md'), 'No rules.');
+    const one = { name: 'a', messages: ['Hello'], expect: [{ equals: 'Done.' }] };
+    const matrix = {
+      models: ['first', { name: 'second' }],
+      instructions: ['brief.md', 'plain.md'],
+      repeats: 2,
+    };
+    await writeFile(file, JSON.stringify({ ...matrix, cases: [one] }));
+    const { code, stdout } = await langoHere(args('--json', '--run', 'x', '--parallel', '2'));
+    const { results, run: name } = JSON.parse(stdout) as {
+      results: { model: string; repeat: number }[];
+      run: string;
+    };
+    expect([code, name]).toEqual([0, 'x']);
+    expect(results.map(({ model, repeat }) => `${model} ${repeat}`)).toEqual([
+      'first 1',
+      'first 2',
+      'first 1',
+      'first 2',
+      'second 1',
+      'second 2',
+      'second 1',
+      'second 2',
+    ]);
+    const seen = Map.groupBy(asked, ({ model, rules }) => `${model} ${rules}`);
+    expect([...seen].map(([name, all]) => `${name} ${all.length}`).sort()).toEqual([
+      'first false 2',
+      'first true 2',
+      'second false 2',
+      'second true 2',
+    ]);
+  });
+
+  it('goes on after a kill with the same run, and asks for no answer twice', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    await writeFile(
+      file,
+      JSON.stringify({ cases: names.map((name) => ({ name, messages: [name], expect: completes })) }),
+    );
+    const start = () =>
+      spawn(process.execPath, [mainFile(), ...args('--run', 'x', '--parallel', '1')], { env: cleanEnv() });
+    const child = start();
+    const gone = ended(child);
+    before = () => void (asked.length === 3 && child.kill('SIGKILL'));
+    await gone;
+    expect(asked).toHaveLength(3);
+    expect(
+      (await readdir(path.join(home, 'evals', 'x'))).filter((name) => name.endsWith('.json')),
+    ).toHaveLength(2);
+    const again = await ended(start());
+    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('4 of 4 cases passed.')]);
+    // The answer to the third was on its way when the program was killed.
+    expect(asked).toHaveLength(5);
+    expect(await langoHere(args('--run', 'x'))).toMatchObject({ code: 0 });
+    expect(asked).toHaveLength(5);
+    expect((await readdir(path.join(home, 'evals', 'x'))).filter((name) => !name.endsWith('.json'))).toEqual(
+      [],
+    );
+  });
+
+  it('refuses flags of a live run without --live', async () => {
+    expect(await langoHere(['eval', file, '--budget', '1'])).toMatchObject({ code: 2 });
+  });
+});
