@@ -135,7 +135,8 @@ describe('a scrubber', () => {
   it('finds a value of which some characters are escaped, in any chunks', () => {
     fc.assert(
       fc.property(
-        secretValue,
+        // Each may begin what looks like an escape in the value itself.
+        secretValue.filter((value) => value.split(/[\\%&]/).length <= 2),
         fc.infiniteStream(fc.nat({ max: ESCAPES.length - 1 })),
         fc.array(fc.nat(), { maxLength: 20 }),
         (value, ways, cuts) => {
