@@ -13,6 +13,7 @@ const CAMPAIGNS = [
   'test/cli/local-embeddings',
   'test/console/(chat|figures|large|nodes|operators|pages)',
   'test/e2e/payments',
+  'test/evals/guide',
   'test/e2e/replicas',
   'test/e2e/stack',
   'test/e2e/telemetry-kill',

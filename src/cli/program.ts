@@ -194,7 +194,7 @@ function addReplayCommands(program: Command, act: Act): void {
 }
 
 function addEvalCommands(program: Command, act: Act): void {
-  withFolders(withJson(program.command('eval <path>')))
+  const evaluate = withFolders(withJson(program.command('eval <path>')))
     .description('check what tasks did against what cases expect; ends with 1 when a case fails')
     .option('--live', 'send the messages of the cases to live agents, in place of replaying records')
     .option('--run <name>', 'with --live: the name of the run; the same name goes on with it')
@@ -208,6 +208,15 @@ function addEvalCommands(program: Command, act: Act): void {
     .option('--record', 'with --live: the tasks of cases that pass become their records')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .action(actionsOf(act, () => import('./eval.js'))('evaluate'));
+  withServer(withJson(evaluate.command('new')))
+    .description('make cases of your newest tasks on the server: a record and a case of each')
+    .option(
+      '--from <filter>',
+      "only such tasks: 'agent=NAME state=STATE since=7d'; default: of the root agent",
+    )
+    .option('--out <folder>', 'write to this folder', 'evals')
+    .option('--limit <number>', 'the number of tasks', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
+    .action(actionsOf(act, () => import('./eval-new.js'))('newCases'));
 }
 
 function addDataCommands(data: Command, capabilities: readonly Capability[], act: Act): void {

@@ -7,6 +7,7 @@ import { renderCaseReference } from '../../scripts/case-reference.js';
 import { caseFileJsonSchema } from '../../src/evals/case-file.js';
 import { defineTool, evaluate } from '../../src/index.js';
 import { langoHere } from '../cli/lango-here.js';
+import type { Result } from '../cli/lango-process.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import { sendText, startServer } from '../support/server.js';
 
@@ -31,6 +32,7 @@ const model = new ScriptedModel({
 });
 
 let folder: string;
+let [made, again, wrong]: Result[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'lango-evals-'));
@@ -38,6 +40,11 @@ beforeAll(async () => {
   const { taskId } = await sendText(server, 'read a.txt and b.txt');
   const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
   await langoHere(['tasks', 'export', taskId, '--out', path.join(folder, 'read.json')], { env });
+  const news = ['eval', 'new', '--out', path.join(folder, 'new'), '--from'];
+  for (const from of ['state=failed', 'since=30m agent=lango-orchestrator'])
+    made = await langoHere([...news, from], { env });
+  again = await langoHere([...news, 'since=2020-01-01', '--json'], { env });
+  wrong = await langoHere([...news, 'since=yesterday'], { env });
   await server.stop();
   await writeFile(path.join(folder, 'rule.mjs'), RULE);
 });
@@ -118,6 +125,26 @@ describe('a case of a recorded task', () => {
     expect(result).toMatchObject({
       passed: false,
       failures: [expect.stringContaining('the replay differs at event')],
+    });
+  });
+});
+
+describe('lango eval new', () => {
+  it('makes a case of each task that matches, which passes and expects what happened', async () => {
+    const [file, ...others] = made!.stdout.trim().split('\n');
+    expect(others).toEqual([]);
+    const text = await readFile(file!, 'utf8');
+    expect(text).toContain('- name: "read a.txt and b.txt"');
+    expect(text).toContain('- tool: "fs_read"');
+    expect(text).toContain('- order: ["operator", "fs_read"]');
+    expect((await evaluate(path.join(folder, 'new'))).passed).toBe(true);
+  });
+
+  it('keeps the cases that it made before, and says which filters there are', () => {
+    expect(JSON.parse(again!.stdout)).toEqual({ files: [], known: 1 });
+    expect(wrong).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('takes agent=NAME, state=STATE and since='),
     });
   });
 });
