@@ -12,7 +12,7 @@ import { createDirectory, localSources, openRemoteSources } from './app/peers.js
 import { createPush, type Push, openMetricsOf, publish, startTraceExportOf } from './app/publishing.js';
 import { openStores } from './app/stores.js';
 import { logFindings } from './capabilities/open-capabilities.js';
-import { agentLimits, assertMountable, hasSeveralOwners } from './config/config.js';
+import { agentLimits, assertMountable, ownerTaskBytes } from './config/config.js';
 import { folderFindings, prepareFolders, warnOfWritable } from './config/folders.js';
 import type { LoadedConfig } from './config/load.js';
 import { openKeys, openToken, tokenFindings } from './config/node-credentials.js';
@@ -289,18 +289,14 @@ async function startServing(
   return bound;
 }
 
-/** The limit of the tasks of an owner among several, unless the settings name another. */
-const OWNER_TASKS_MB = 4096;
-
 function openJournal(
   node: Parts<'config' | 'storage' | 'metrics' | 'agents' | 'peers' | 'guard' | 'logger'>,
 ): RunningJournal {
   const { config, storage, metrics, agents, peers, guard: secrets, logger } = node;
   const { concurrentRuns, runsPerCaller, queuedTasks, drainSeconds } = config.server.limits;
-  const tasksMb = config.disk.tasksMb ?? (hasSeveralOwners(config.auth) ? OWNER_TASKS_MB : 0);
-  const limit = tasksMb * 1024 * 1024;
+  const limit = ownerTaskBytes(config);
   return createJournal({
-    disk: limit > 0 ? new TaskDisk({ use: storage.taskUse, limit, logger }) : undefined,
+    disk: limit === undefined ? undefined : new TaskDisk({ use: storage.taskUse, limit, logger }),
     ...{ agents, peers, secrets, logger, concurrentRuns, runsPerCaller, queuedTasks, drainSeconds },
     store: metrics?.observeStore(storage.tasks) ?? storage.tasks,
     eventsPerTask: config.tasks.events,

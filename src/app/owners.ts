@@ -15,7 +15,7 @@ import type { OperationClient, OperationHandlers, OperationTable } from '../core
 import type { Services } from '../core/service.js';
 import { howToOperate, isOperator, ownOwner } from '../http/identity.js';
 import { mountEndpoints, type Mount } from '../http/web-app.js';
-import { agentLimits } from '../config/config.js';
+import { agentLimits, ownerTaskBytes } from '../config/config.js';
 import { packageVersion } from '../config/package-root.js';
 import { createTaskRecords } from '../replay/collect.js';
 import { compareRequests } from '../replay/current.js';
@@ -80,8 +80,9 @@ export function ownerMount(parts: MountParts): Mount {
     importTask: importOf(parts),
     compareRequests: ({ content }, { scope }) =>
       compareRequests(parseTaskText(content.toString()), { agents: parts.agents, scope }),
-    readStatus: async () => {
+    readStatus: async (_input, { scope }) => {
       await peers.ready();
+      const limit = ownerTaskBytes(config);
       return {
         root,
         model: model.id,
@@ -89,6 +90,7 @@ export function ownerMount(parts: MountParts): Mount {
         peers: peers.states(),
         families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
         findings: families.flatMap(({ findings = [] }) => findings),
+        taskUse: limit === undefined ? undefined : { bytes: await storage.taskUse.of(scope), limit },
         push: parts.hasPush ? await storage.pushes.counts() : undefined,
       };
     },

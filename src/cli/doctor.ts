@@ -77,6 +77,7 @@ async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
   const replaced = new Set(diagnoses.map(({ replaces }) => `tools ${replaces}`));
   yield* tried.filter(({ check }) => !replaced.has(check));
   if (status) yield* warningsThere(status, tried);
+  if (status?.taskUse) yield checkTaskUse(status.taskUse);
   yield* diagnoses.map(describeFinding);
   yield await checkAdvertised(loaded, status);
 }
@@ -142,6 +143,16 @@ async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<S
     return { finding: isNoServer(error) && !isNamed ? await checkPort(config) : failedBy('server', error) };
   }
 }
+
+/** Compares what the tasks of the caller take in the database with the limit. */
+function checkTaskUse({ bytes, limit }: NonNullable<NodeStatus['taskUse']>): CheckResult {
+  const text = `yours take ${inMegabytes(bytes)} of ${inMegabytes(limit)} MB in the database (disk.tasksMb)`;
+  if (bytes < NEARLY_FULL * limit) return ok('tasks', text);
+  return warn('tasks', text, 'Delete tasks that are not needed any more: lango data forget context ID');
+}
+
+const NEARLY_FULL = 0.9;
+const inMegabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
 /** The warnings of the running server that the trial does not have, such as a vault that cannot be opened. */
 function warningsThere({ families, findings, peers }: NodeStatus, tried: readonly CheckResult[]) {

@@ -71,6 +71,15 @@ export function hasSeveralOwners({ mode, nodes }: Pick<Settings['auth'], 'mode' 
   return mode === 'jwt' || mode === 'mtls' || nodes.length > 0;
 }
 
+/** The limit of the tasks of an owner among several, unless the settings name another. */
+const OWNER_TASKS_MB = 4096;
+
+/** The most bytes that the tasks of one owner take in the database; undefined without a limit. */
+export function ownerTaskBytes({ auth, disk }: Config): number | undefined {
+  const megabytes = disk.tasksMb ?? (hasSeveralOwners(auth) ? OWNER_TASKS_MB : 0);
+  return megabytes === 0 ? undefined : megabytes * 1024 * 1024;
+}
+
 /** Throws `invalid-config` for a configuration that does not work without listeners of its own. */
 export function assertMountable({ server }: Config): void {
   if (!server.grpc.enabled) return;

@@ -102,6 +102,8 @@ const nodeStatus = z.object({
   peers: z.array(agentStatus).readonly(),
   families: z.array(familyStatus).readonly().default([]),
   findings: z.array(finding).readonly().default([]),
+  /** The bytes that the caller's tasks take in the database, if they are limited. */
+  taskUse: z.object({ bytes: z.number(), limit: z.number() }).optional(),
 });
 
 /** The status of a node: its agents, tool families and findings. */

@@ -32,7 +32,7 @@ describe('lango doctor', () => {
   });
 
   it('recognizes the running server, and checks whether its address leads back to it', async () => {
-    const home = await makeHome('a2a: { baseUrl: "http://127.0.0.1:1" }');
+    const home = await makeHome('a2a: { baseUrl: "http://127.0.0.1:1" }\ndisk: { tasksMb: 5 }');
     const server = await startServer(home);
     const { code, stdout } = await langoHere(['doctor', '--json'], { env: server.env });
     await server.stop();
@@ -42,6 +42,9 @@ describe('lango doctor', () => {
     expect(findings.find(({ check }) => check === 'server')).toMatchObject({ status: 'ok' });
     expect(findings.find(({ check }) => check === 'database')).toMatchObject({
       text: expect.stringContaining('in use by the running server'),
+    });
+    expect(findings.find(({ check }) => check === 'tasks')).toMatchObject({
+      ...{ status: 'ok', text: 'yours take 0.0 of 5.0 MB in the database (disk.tasksMb)' },
     });
     expect(findings.find(({ check }) => check === 'address')).toMatchObject({ status: 'fail' });
   });

@@ -211,7 +211,7 @@ describeConsole('the console in a browser', () => {
     await page.getByText('There are no remote agents.').waitFor();
     for (const [place, words] of [
       ['#/bill', 'What your tasks cost'],
-      ['#/data', 'Names of secrets'],
+      ['#/data', 'of 64.0 MB in the database'],
       ['#/tasks', 'newest first'],
     ] as const) {
       await go(place);

@@ -110,7 +110,7 @@ export class Stage {
 export function configOf(url: string, auth: string): string {
   const model = `{ provider: anthropic, name: claude-test, apiKey: ${API_KEY}, baseUrl: "${url}" }`;
   const prices = '{ claude-test: { input: 1000, output: 10000 } }';
-  return `auth: ${auth}\nmodel: ${model}\ntools: { exec: { enabled: false } }\nprices: ${prices}\n`;
+  return `auth: ${auth}\nmodel: ${model}\ntools: { exec: { enabled: false } }\nprices: ${prices}\ndisk: { tasksMb: 64 }\n`;
 }
 
 export async function signIn(page: Page, token = TOKEN): Promise<void> {

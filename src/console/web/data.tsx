@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { owner } from './api.js';
+import { loadNode } from './node.js';
 import { Button, link, names, Note, Rows, TwoClicks, useAction, useLoaded } from './page.js';
 import { exact, Json, visible } from './parts.js';
 import { titleOf } from './tasks.js';
@@ -24,6 +25,7 @@ const readPage = (kind: string, after: string) =>
 export function DataView() {
   const { value: data, fault } = useLoaded(() => owner<{ kinds: readonly string[] }>('data'), []);
   const secrets = useLoaded(() => owner<{ secrets: readonly { readonly name: string }[] }>('secrets'), []);
+  const taskUse = useLoaded(loadNode, []).value?.taskUse;
   const { note, act } = useAction();
   if (!data) return <Note>{fault || 'Loading your data…'}</Note>;
   const { kinds } = data;
@@ -41,6 +43,11 @@ export function DataView() {
         ))}
       </nav>
       <Kind key={kind} kind={kind} />
+      {taskUse && (
+        <p class="text">
+          Your tasks take {inMegabytes(taskUse.bytes)} of {inMegabytes(taskUse.limit)} MB in the database.
+        </p>
+      )}
       <h3>Names of secrets</h3>
       <p class="text">
         {secrets.value
@@ -61,6 +68,8 @@ export function DataView() {
     </section>
   );
 }
+
+const inMegabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
 function secretWords(secrets: readonly string[]): string {
   if (secrets.length === 0) return 'You have no secrets.';

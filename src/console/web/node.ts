@@ -7,6 +7,7 @@ export interface NodeStatus {
   readonly model: string;
   readonly published: readonly string[];
   readonly peers: readonly AgentState[];
+  readonly taskUse?: { readonly bytes: number; readonly limit: number };
   readonly findings?: readonly { readonly subject: string; readonly text: string; readonly hint?: string }[];
 }
 
