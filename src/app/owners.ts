@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { OWNER_CALL_MS } from '../a2a/client/remote-sources.js';
 import { cardJson } from '../a2a/server/card.js';
 import { signCard } from '../a2a/server/signing.js';
@@ -21,6 +22,7 @@ import { createTaskRecords } from '../replay/collect.js';
 import { compareRequests } from '../replay/current.js';
 import { createTaskImport } from '../replay/import.js';
 import { parseTaskText } from '../replay/task-file.js';
+import { createAgentMap } from '../owners/agent-map.js';
 import { createOwnedBill } from '../owners/bill.js';
 import { createDirectClient, createOwnerClient } from '../owners/client.js';
 import { createOwnedData, type AllOwnedData } from '../owners/data.js';
@@ -71,8 +73,15 @@ function createOwnerService({ schema, capabilities, ...parts }: ServiceParts): O
 export function ownerMount(parts: MountParts): Mount {
   const { config, schema, storage, journal, capabilities, families, registry, root, model, peers } = parts;
   const overview = createOwnedOverview({ ...storage, tasks: journal, agents: [...parts.agents.keys()] });
+  const here = { id: storage.nodeId, name: config.node.name ?? hostname() };
+  const readEdges = createAgentMap({
+    ...{ tasks: journal, agents: [...parts.agents.keys()], nodeId: storage.nodeId },
+    hasRemotes: () => peers.remotes().length > 0,
+  });
   const service = createOwnerService({
     ...{ schema, capabilities },
+    readMap: async ({ hours }, { scope }) => ({ edges: await readEdges(scope, hours) }),
+    readNodes: async () => ({ nodes: [here] }),
     readOverview: ({ hours }, { scope }) => overview(scope, hours),
     data: openData(parts, journal, capabilities),
     bill: createOwnedBill({ ...storage, tasks: journal }),

@@ -17,6 +17,7 @@ import {
   text,
   toolName,
 } from '../core/fields.js';
+import { MAX_NODE_NAME } from '../core/map.js';
 
 export const storage = group('The database of tasks, documents, secrets and all other stored data.', {
   url: secret(
@@ -52,6 +53,13 @@ export const storage = group('The database of tasks, documents, secrets and all 
       { min: 0 },
     ),
   }),
+});
+
+export const node = group('This node, among those that it works with.', {
+  name: optional(
+    text().max(MAX_NODE_NAME),
+    'The name of this node, as people read it in the console beside its agents, its bill and its tasks. Default: the name of the host.',
+  ),
 });
 
 export const webConsole = group('The web console; see [Use the console](../guides/console.md).', {

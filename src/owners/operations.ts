@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { OperationTable } from '../core/operation.js';
+import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
 import type { Overview } from '../core/overview.js';
 import { TASK_STATES } from '../core/task.js';
 
@@ -106,6 +107,16 @@ const nodeStatus = z.object({
   taskUse: z.object({ bytes: z.number(), limit: z.number() }).optional(),
 });
 
+const edge = z.object({
+  ...{ from: z.string(), fromNode: z.string().exactOptional(), to: z.string() },
+  ...{ calls: z.number(), failed: z.number(), time: percentiles.exactOptional() },
+}) satisfies z.ZodType<MapEdge>;
+const MOST_NODES = 100;
+const knownNode = z.object({
+  ...{ id: z.string().max(100), name: z.string().max(MAX_NODE_NAME) },
+  url: z.string().max(2_000).exactOptional(),
+}) satisfies z.ZodType<KnownNode>;
+
 /** The status of a node: its agents, tool families and findings. */
 export type NodeStatus = z.output<typeof nodeStatus>;
 export type AgentStatus = z.output<typeof agentStatus>;
@@ -171,6 +182,25 @@ export const SERVER_OPERATIONS = {
     query: ['hours'],
     input: z.object({ hours: z.coerce.number<number | string>().int().min(1).max(MOST_HOURS).default(24) }),
     result: overview,
+  },
+
+  /** Tells which agent asked which one in the caller's tasks of the last hours, on this node. */
+  readMap: {
+    method: 'get',
+    path: '/lango/map',
+    query: ['hours'],
+    input: z.object({ hours: z.coerce.number<number | string>().int().min(1).max(MOST_HOURS).default(24) }),
+    result: z.object({ edges: z.array(edge).readonly() }),
+  },
+  /** Names this node, then the nodes of its remote agents that are asked on behalf of owners, and `levels` of theirs. */
+  readNodes: {
+    method: 'get',
+    path: '/lango/nodes',
+    query: ['levels'],
+    input: z.object({
+      levels: z.coerce.number<number | string>().int().min(0).max(MAX_LEVELS).default(MAX_LEVELS),
+    }),
+    result: z.object({ nodes: z.array(knownNode).max(MOST_NODES).readonly() }),
   },
 
   /** Reads the spans of a task and of the tasks below it, over a chain of at most `levels` further nodes. */

@@ -1,5 +1,6 @@
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
 import type { KeepingNode } from '../core/keeping-nodes.js';
+import type { KnownNode } from '../core/map.js';
 import type { KeptBy, OperationHandlers, OwnerContext, Returned } from '../core/operation.js';
 import type { OperationClient, OperationTable } from '../core/operation.js';
 import { SERVER_OPERATIONS, type ServerOperations } from './operations.js';
@@ -10,6 +11,9 @@ export type ClientFor = <Table extends OperationTable>(
   table: Table,
   context: OwnerContext,
 ) => Promise<OperationClient<Table>>;
+
+/** The most nodes that are named. */
+const MAX_NODES = 100;
 
 /** The node of a remote agent. */
 interface RemoteNode {
@@ -66,6 +70,25 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     };
     return withChildrenElsewhere(trace, findNode, input.levels);
   };
+  const readNodes: Handlers['readNodes'] = async ({ levels }, context) => {
+    const { nodes } = await local.readNodes({ levels }, context);
+    const asked = (levels > 0 ? listAskable() : []).map(async (node): Promise<readonly KnownNode[]> => {
+      try {
+        const client = await node.clientFor(SERVER_OPERATIONS, context);
+        const [own, ...below] = (await client.readNodes({ levels: levels - 1 })).nodes;
+        if (!own) return [];
+        return [{ ...own, url: new URL(node.url).origin }, ...below.map(({ id, name }) => ({ id, name }))];
+      } catch (error) {
+        if (isLangoError(error)) return [];
+        throw error;
+      }
+    });
+    const lists = await Promise.all(asked);
+    // The first name of an id counts: what a node says of others comes after what all asked ones say of themselves.
+    const all = [...nodes, ...lists.flatMap(([own]) => own ?? []), ...lists.flatMap((list) => list.slice(1))];
+    const named = new Map(all.toReversed().map((node) => [node.id, node]));
+    return { nodes: all.filter((node) => named.get(node.id) === node).slice(0, MAX_NODES) };
+  };
   const readTaskRecord: Handlers['readTaskRecord'] = async (input, context) => {
     const [agent, ...via] = input.via.split(',');
     if (!agent) return local.readTaskRecord(input, context);
@@ -76,6 +99,7 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
   const covering = {
     readTrace,
     readTaskRecord,
+    readNodes,
     ...dataOf(local, listAskable),
   } as unknown as OwnerService['handlers'];
   return { ...service, table, handlers: { ...handlers, ...Object.fromEntries(routed), ...covering } };

@@ -1,3 +1,4 @@
+import { setImmediate as pause } from 'node:timers/promises';
 import { BoundedCache } from '../core/bounded-cache.js';
 import type { Journal } from '../core/journal.js';
 import { addUsage, NO_USAGE, type Usage, type UsageRow } from '../core/model.js';
@@ -77,10 +78,16 @@ export function createOwnedOverview(parts: OverviewParts): OwnedOverview {
   };
 }
 
-async function inTurns(tasks: readonly TaskRecord[], tell: (task: TaskRecord) => Promise<Told>) {
-  const told: Told[] = [];
-  for (let read = 0; read < tasks.length; read += READS_AT_ONCE)
+/** Reads something of each task, some at once, and lets other work of the process go on in between. */
+export async function inTurns<Value>(
+  tasks: readonly TaskRecord[],
+  tell: (task: TaskRecord) => Promise<Value>,
+): Promise<readonly Value[]> {
+  const told: Value[] = [];
+  for (let read = 0; read < tasks.length; read += READS_AT_ONCE) {
     told.push(...(await Promise.all(tasks.slice(read, read + READS_AT_ONCE).map(tell))));
+    await pause();
+  }
   return told;
 }
 
@@ -123,7 +130,7 @@ function figuresOf(told: readonly Told[]) {
 }
 
 /** The nearest ranks. */
-function percentilesOf(values: readonly number[]): Percentiles | undefined {
+export function percentilesOf(values: readonly number[]): Percentiles | undefined {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1]!;
   return sorted.length === 0 ? undefined : { p50: at(0.5), p95: at(0.95) };

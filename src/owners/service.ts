@@ -104,12 +104,13 @@ export async function performCall({ table, handlers }: OwnerService, call: Owner
   throw new LangoError('invalid-input', `${problems.join('; ')}.`, { violations });
 }
 
-type ForServers = 'readCard' | 'readStatus' | 'importTask' | 'compareRequests' | 'readOverview';
+type ForServers =
+  'readCard' | 'readStatus' | 'importTask' | 'compareRequests' | 'readOverview' | 'readMap' | 'readNodes';
 
 /** The operations that need a server. Each rejects with `unavailable`. */
 export const NEEDS_SERVER: Pick<Handlers, ForServers> & ForOperators = {
   ...{ readCard: noServer, readStatus: noServer, importTask: noServer },
-  ...{ compareRequests: noServer, readOverview: noServer },
+  ...{ compareRequests: noServer, readOverview: noServer, readMap: noServer, readNodes: noServer },
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer },
 };
 

@@ -17,6 +17,8 @@ let stage: Stage;
 let page: Page;
 const faults: string[] = [];
 
+const go = (place: string) => page.evaluate(`void (location.hash = ${JSON.stringify(place)})`);
+
 /** Writes the tasks of a day and a half, with the stores of the server. */
 async function fill(folder: string): Promise<void> {
   let now = Date.now() - 36 * HOUR_MS;
@@ -57,7 +59,7 @@ const turnStart: NewEvent = { author: ROOT, body: { type: 'turn-start', step: 't
 
 describeConsole('what the console draws', () => {
   beforeAll(async () => {
-    stage = await Stage.open(undefined, fill);
+    stage = await Stage.open(undefined, fill, 'node: { name: loom }\n');
     page = await stage.signedIn();
     page.on('pageerror', (error) => faults.push(error.message));
     page.on('console', (line) => {
@@ -82,6 +84,43 @@ describeConsole('what the console draws', () => {
       .first()
       .click();
     await page.getByText('failed').first().waitFor();
+    expect(await page.evaluate('window.hurt')).toBeUndefined();
+    expect(faults).toEqual([]);
+  });
+
+  it('draws who asks whom, with rates, times and failures, and names its node', async () => {
+    await go('#/map');
+    await page.getByLabel('Agents and who asks them').getByText('◆ operator').waitFor();
+    await page.getByText('loom (this one)').waitFor();
+    expect(await page.locator('.graph').innerHTML()).toMatch(
+      /operator.*lango-orchestrator|lango-orch.*operator/s,
+    );
+    await page.getByRole('row', { name: /people lango-orchestrator \d+ \d 2\.\d s/ }).waitFor();
+    await shot(page, 'map');
+    expect(await seriousFaults(page)).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+
+  it('draws the knowledge graph around a name, with its sources, and moves to a neighbor', async () => {
+    const triple = (subject: string, predicate: string, object: string) => ({
+      ...{ subject, predicate, object, sources: [`learned of ${subject}`], at: 0, fromOutside: false },
+    });
+    const items = [
+      triple('loom', 'depends on', HOSTILE),
+      triple('mill', 'feeds', 'loom'),
+      triple('a', 'b', 'c'),
+    ];
+    await page.route('**/lango/data/graph*', (route) => route.fulfill({ json: { items } }));
+    await go('#/data/graph');
+    await page.getByLabel('Search a name').fill('loo');
+    const graph = page.getByLabel('Around loom');
+    await graph.getByRole('button', { name: '<img src=x onerror' }).waitFor();
+    await shot(page, 'graph');
+    expect(await seriousFaults(page)).toEqual([]);
+    await graph.getByRole('button', { name: 'mill' }).click();
+    await page.getByLabel('Around mill').getByText('feeds').first().waitFor();
+    await page.getByText('1 triple of it with').click();
+    await page.getByText('learned of mill').waitFor();
     expect(await page.evaluate('window.hurt')).toBeUndefined();
     expect(faults).toEqual([]);
   });

@@ -24,9 +24,9 @@ describeConsole('the console over three nodes', () => {
     stage = await Stage.open();
     const port = await freePort();
     const middleOrigin = `http://127.0.0.1:${port}`;
-    const end = await startNode(await freePort(), knowing('middle', middleOrigin), '');
+    const end = await startNode(await freePort(), knowing('middle', middleOrigin), 'node: { name: weft }\n');
     const remote = `{ name: end, url: '${end.origin}/agents/planner', owners: forward, audience: stack, allowPrivate: true }`;
-    const a2a = `a2a: { enabled: true, remoteAgents: [${remote}] }\n`;
+    const a2a = `a2a: { enabled: true, remoteAgents: [${remote}] }\nnode: { name: warp }\n`;
     const middle = await startNode(port, knowing('front', stage.origin), a2a);
     const added = await fetch(`${stage.origin}/lango/agents`, {
       method: 'POST',
@@ -73,6 +73,10 @@ describeConsole('the console over three nodes', () => {
     expect(states).toEqual(['works', 'completed']);
     console.info(`tree of three nodes: ${lagMs} ms behind the end of the task`);
     expect(await facts()).toMatch(/tokens, [\d.]+ USD$/);
+
+    // Nodes of any depth have the names that their people gave them, in the table of what each cost too.
+    await page.getByRole('cell', { name: 'weft' }).first().waitFor();
+    await page.getByRole('cell', { name: 'warp' }).first().waitFor();
 
     // The console of another node asks for its own sign-in, and then shows the task there, on nodes of any depth.
     for (const [name, within] of [

@@ -44,14 +44,15 @@ export class Stage {
     this.#server = server;
   }
 
-  /** `prepare` gets the data folder before the server starts. */
+  /** `prepare` gets the data folder before the server starts; `more` ends its configuration. */
   static async open(
     auth = `{ token: ${TOKEN} }`,
     prepare: (folder: string) => void | Promise<void> = () => undefined,
+    more = '',
   ): Promise<Stage> {
     const vendor = await ScriptedServer.open();
     vendor.willAlwaysReply(answer);
-    const home = await makeHome(configOf(vendor.url, auth));
+    const home = await makeHome(configOf(vendor.url, auth) + more);
     await prepare(home.folder);
     const port = await freePort();
     const server = await startServer(home, ['--port', String(port)]);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
 import type { NewEvent } from '../../src/core/task.js';
+import { createAgentMap } from '../../src/owners/agent-map.js';
 import { createOwnedOverview } from '../../src/owners/overview.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import type { Storage } from '../../src/stores/storage.js';
@@ -117,4 +118,49 @@ it('reads the entries of an ended task once, and of no more than 500 tasks of an
   expect(first).toBeLessThanOrEqual(1_500);
   await look();
   expect(reads).toBe(first);
+});
+
+it('maps who asked whom, also agents of other nodes, with times and failures', async () => {
+  const asked = (to: string): readonly NewEvent[] => [
+    {
+      author: 'root',
+      body: {
+        ...{
+          type: 'delegation-start',
+          step: 'd1',
+          callId: 'c',
+          agent: to,
+          request: 'r',
+          final: false,
+          key: 'k',
+        },
+      },
+    },
+  ];
+  const answered = (to: string): NewEvent => ({
+    author: 'root',
+    body: {
+      ...{ type: 'delegation-end', step: 'd1', agent: to, state: 'failed' },
+      result: { id: 'c', name: 'transfer_to_agent', content: 'no', isError: true },
+      usage: { input: 0, output: 0, cached: 0 },
+    },
+  });
+  const own = await acceptOne(storage.tasks, { agent: 'root', lease: 'w' });
+  await storage.tasks.append(fenceOf(own), [RUN_START, ...asked('far')]);
+  now += 300;
+  await storage.tasks.append(fenceOf(own), [answered('far')]);
+  await task('completed', { agent: 'helper', grant: { chain: [`root@${storage.nodeId}`], depth: 4 } });
+  await task('completed', { grant: { chain: ['front@elsewhere'], depth: 4 } });
+  const parts = { tasks: storage.tasks, agents: AGENTS, nodeId: storage.nodeId, now: () => now };
+  const edges = await createAgentMap({ ...parts, hasRemotes: () => true })(ALICE, 24);
+  const second = { p50: 1_000, p95: 1_000 };
+  expect(edges).toHaveLength(4);
+  expect(edges).toEqual(
+    expect.arrayContaining([
+      { from: '', to: 'root', calls: 1, failed: 0 },
+      { from: 'root', to: 'helper', calls: 1, failed: 0, time: second },
+      { from: 'front', fromNode: 'elsewhere', to: 'root', calls: 1, failed: 0, time: second },
+      { from: 'root', to: 'far', calls: 1, failed: 1, time: { p50: 300, p95: 300 } },
+    ]),
+  );
 });

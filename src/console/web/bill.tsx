@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { UsageRow } from '../../core/model.js';
 import { owner, readOf, viewed, type Owner } from './api.js';
+import { nodeName } from './node.js';
 import { otherOwners, wordsOf } from './owners.js';
 import { Button, Choice, money, Note, number, Table, useLoaded } from './page.js';
 
@@ -37,7 +38,9 @@ export function BillView() {
   const offered = GROUPS.filter((name) => name !== 'owner' || (others.length > 0 && !viewed.value));
   const { value, fault, reload } = useLoaded(() => (ofAll ? readBills() : readBill()), [ofAll]);
   if (!value) return <Note>{fault || 'Adding up the bill…'}</Note>;
-  const groups = [...Map.groupBy(value, (row) => row[group] ?? '')].sort(([a], [b]) => (a < b ? 1 : -1));
+  const groups = [
+    ...Map.groupBy(value, (row) => (group === 'node' ? nodeName(row.node) : (row[group] ?? ''))),
+  ].sort(([a], [b]) => (a < b ? 1 : -1));
   const tokens = (rows: readonly BillRow[]) => rows.reduce((sum, row) => sum + row.input + row.output, 0);
   const most = Math.max(1, ...groups.map(([, rows]) => tokens(rows)));
   const unpriced = [...new Set(value.filter(({ cost }) => cost === undefined).map(({ model }) => model))];

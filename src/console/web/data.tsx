@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { owner } from './api.js';
+import { KnowledgeGraph } from './knowledge-graph.js';
 import { loadNode } from './node.js';
 import { Button, link, names, Note, Rows, TwoClicks, useAction, useLoaded } from './page.js';
 import { exact, Json, visible } from './parts.js';
@@ -17,6 +18,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   files: 'name',
   skills: 'name',
 };
+const GRAPH = 'graph';
 const ROW_PIXELS = 44;
 
 const readPage = (kind: string, after: string) =>
@@ -42,6 +44,7 @@ export function DataView() {
           </a>
         ))}
       </nav>
+      {kind === GRAPH && <KnowledgeGraph read={(after) => readPage(GRAPH, after)} />}
       <Kind key={kind} kind={kind} />
       {taskUse && (
         <p class="text">

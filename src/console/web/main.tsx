@@ -8,7 +8,8 @@ import { ChatView } from './chat.js';
 import { DataView } from './data.js';
 import { InboxView, waitingCount, Watch } from './inbox.js';
 import { OwnerChoice, Viewing } from './owners.js';
-import { loadNode } from './node.js';
+import { loadNode, loadNodes } from './node.js';
+import { MapView } from './map.js';
 import { OverviewView } from './overview.js';
 import { Button, Field, Form, link, names, place, useLoaded, writtenIn } from './page.js';
 import { TaskView } from './task.js';
@@ -20,6 +21,7 @@ const VIEWS = {
   approvals: { title: 'Approvals', page: InboxView },
   chat: { title: 'Chat', page: ChatView },
   agents: { title: 'Agents', page: AgentsView },
+  map: { title: 'Map', page: MapView },
   bill: { title: 'Bill', page: BillView },
   data: { title: 'Kept data', page: DataView },
 };
@@ -64,7 +66,7 @@ function Console() {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} – Lango`;
   }, [title, waiting]);
   useEffect(() => {
-    if (isKnown) loadNode().catch(() => undefined);
+    if (isKnown) Promise.all([loadNode(), loadNodes()]).catch(() => undefined);
   }, [isKnown]);
   const signOut = () =>
     void call('session', { method: 'DELETE' }).then(

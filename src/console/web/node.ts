@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import type { KnownNode } from '../../core/map.js';
 import type { AgentState, CardFinding } from '../../core/node-status.js';
 import { owner } from './api.js';
 
@@ -42,3 +43,18 @@ export async function loadNode(): Promise<NodeStatus> {
 export function agentsOf({ root, published }: NodeStatus): readonly string[] {
   return [root, ...published.filter((name) => name !== root)];
 }
+
+/** The names of nodes by their ids, once they have come. */
+const nodeNames = signal<ReadonlyMap<string, string>>(new Map());
+const ID_CHARACTERS = 8;
+
+/** This node, and those of its remote agents that it may ask. */
+export async function loadNodes(): Promise<readonly KnownNode[]> {
+  const { nodes } = await owner<{ nodes: readonly KnownNode[] }>('nodes');
+  nodeNames.value = new Map(nodes.map(({ id, name }) => [id, name]));
+  return nodes;
+}
+
+/** The name of a node as people read it; the beginning of its id while its name is not known here. */
+export const nodeName = (id: string) =>
+  nodeNames.value.get(id) ?? (id.length > 2 * ID_CHARACTERS ? `node ${id.slice(0, ID_CHARACTERS)}` : id);

@@ -1,5 +1,6 @@
 import type { Span } from '../../core/node-status.js';
-import { agentsOf, node, readCard } from './node.js';
+import { Graph, type GraphEdge, type GraphNode } from './graph.js';
+import { agentsOf, node, nodeName, readCard } from './node.js';
 import { visible } from './parts.js';
 import { duration, link, money, Note, number, Table, useLoaded } from './page.js';
 import { spansAt, spentWords, textIn, useTrace, type Below } from './trace.js';
@@ -16,8 +17,9 @@ export function Tree({ task, at }: Readonly<{ task: Task; at: number | undefined
   const [root] = spans;
   return (
     <>
+      {root && <Drawn root={root} below={below} />}
       <ul class="tree">{root && <Agent span={root} below={below} />}</ul>
-      {below.get(root?.id)?.every(({ name }) => !isDelegation(name)) && (
+      {below.get(root?.id)?.every((span) => !isDelegation(span)) && (
         <p>The agent delegated nothing{at === undefined ? '' : ' up to this event'}.</p>
       )}
       {value.isCut && <p>The tree is too large to be shown whole.</p>}
@@ -25,13 +27,47 @@ export function Tree({ task, at }: Readonly<{ task: Task; at: number | undefined
   );
 }
 
-const isDelegation = (name: string) => name.startsWith('invoke_agent ');
+/** The same tree as a graph: delegations of one agent to the same one are one edge. */
+function Drawn({ root, below }: Readonly<{ root: Span; below: Below }>) {
+  const nodes: GraphNode[] = [];
+  const edges: GraphEdge[] = [];
+  const rootName = textIn(root, 'gen_ai.agent.name') ?? '';
+  const open = [{ id: rootName, spans: [root] as readonly Span[] }];
+  for (const { id, spans } of open) {
+    const works = spans.flatMap((span) => workOf(span, below));
+    const time = spans.reduce((sum, one) => sum + (one.endedAt ?? Date.now()) - one.startedAt, 0);
+    const name = textIn(spans[0]!, 'gen_ai.agent.name') ?? '';
+    const failed = spans.filter((span) => textIn(span, 'error.type') !== undefined).length;
+    const note = [duration(time), ...spentWords(spans[0]!, below)].slice(0, spans.length === 1 ? 3 : 1);
+    const sign = spans.some(({ endedAt }) => endedAt === undefined) ? '•' : failed > 0 ? '✕' : '✓';
+    nodes.push({ id, name, sign, note: note.join(' · '), kind: failed > 0 ? 'bad' : '' });
+    const asked = Map.groupBy(works.filter(isDelegation), ({ name: words }) => words);
+    for (const [words, calls] of asked) {
+      const to = `${id} ${words}`;
+      const bad = calls.filter((call) => textIn(call, 'error.type') !== undefined).length;
+      const facts = [`${calls.length} ×`, bad > 0 && `✕ ${bad}`].filter(Boolean).join(' · ');
+      edges.push({ from: id, to, words: facts, kind: bad > 0 ? 'bad' : '' });
+      if (open.length < MAX_DRAWN) open.push({ id: to, spans: calls });
+    }
+  }
+  if (edges.length === 0) return null;
+  return <Graph label="The tree as a graph" nodes={nodes} edges={edges} />;
+}
+
+const MAX_DRAWN = 60;
+
+const isDelegation = ({ name }: Span) => name.startsWith('invoke_agent ');
+/** What an agent did. Below a delegation is the task of the agent, where it is known here; below that is what it did. */
+function workOf(span: Span, below: Below): readonly Span[] {
+  const own = below.get(span.id) ?? [];
+  return span.kind === 'client' ? own.flatMap(({ id }) => below.get(id) ?? []) : own;
+}
+
 /** An agent at work: the task that was asked for, or a delegation with the task that it began. */
 function Agent({ span, below }: Readonly<{ span: Span; below: Below }>) {
   const agent = textIn(span, 'gen_ai.agent.name') ?? '';
   const own = below.get(span.id) ?? [];
-  // Below a delegation is the task of the agent, where it is known here; below that is what the agent did.
-  const work = span.kind === 'client' ? own.flatMap(({ id }) => below.get(id) ?? []) : own;
+  const work = workOf(span, below);
   const tools = work.filter(({ name }) => name.startsWith('execute_tool '));
   const state = textIn(span, 'error.type') ?? textIn(span, 'lango.state');
   const isOver = span.endedAt !== undefined;
@@ -61,11 +97,9 @@ function Agent({ span, below }: Readonly<{ span: Span; below: Below }>) {
         </p>
       )}
       <ul>
-        {work
-          .filter(({ name }) => isDelegation(name))
-          .map((one) => (
-            <Agent key={one.id} span={one} below={below} />
-          ))}
+        {work.filter(isDelegation).map((one) => (
+          <Agent key={one.id} span={one} below={below} />
+        ))}
       </ul>
     </li>
   );
@@ -128,7 +162,7 @@ export function Spending({ task }: Readonly<{ task: Task }>) {
         {rows.map((row) => (
           <tr key={`${row.node} ${row.agent} ${row.model} ${row.currency}`}>
             <th scope="row">{row.agent}</th>
-            <td>{row.node}</td>
+            <td title={row.node}>{visible(nodeName(row.node))}</td>
             <td>{row.model}</td>
             <td class="number">{number(row.input)}</td>
             <td class="number">{number(row.output)}</td>

@@ -1,0 +1,263 @@
+import { useEffect, useState } from 'preact/hooks';
+import { visible } from './parts.js';
+
+export interface GraphNode {
+  readonly id: string;
+  readonly name: string;
+  readonly note?: string;
+  /** One of the signs of states, so that it is told apart without its color too. */
+  readonly sign?: string;
+  readonly kind?: string;
+  readonly href?: string | undefined;
+  readonly onChoose?: () => void;
+}
+
+export interface GraphEdge {
+  readonly from: string;
+  readonly to: string;
+  readonly words: string;
+  /** How much goes over it, from 0 to 1. */
+  readonly weight?: number;
+  readonly kind?: string;
+}
+
+interface GraphProps {
+  readonly label: string;
+  readonly nodes: readonly GraphNode[];
+  readonly edges: readonly GraphEdge[];
+}
+
+const NODE_WIDTH = 190;
+const NODE_HEIGHT = 52;
+const EDGE_ROOM = 18;
+const COLUMN_GAP = 150;
+const ROW_GAP = 18;
+const MARGIN = 8;
+const NARROW_HEIGHT = 34;
+const INDENT = 22;
+const DEEPEST = 6;
+const MOST_WIDTH = 480;
+const NARROW_CHARACTERS = 46;
+const NOTE_CHARACTERS = 16;
+const NAME_CHARACTERS = 20;
+const WORDS_CHARACTERS = 26;
+
+type Placed = GraphNode & Readonly<{ column: number; x: number; y: number; width: number; height: number }>;
+
+/** Nodes in columns, those asked to the right of those that ask. Everything in it is text, never markup. */
+export function Graph({ label, nodes, edges }: GraphProps) {
+  const isNarrow = useNarrow();
+  const placed = isNarrow ? placeBelow(nodes, edges) : placeAll(nodes, edges);
+  const all = [...placed.values()];
+  const width = Math.max(...all.map((one) => one.x + one.width)) + MARGIN;
+  const height = Math.max(...all.map((one) => one.y + one.height)) + MARGIN;
+  const into = Map.groupBy(edges, ({ to }) => to);
+  return (
+    <div class="graph" tabIndex={0} role="region" aria-label={label}>
+      <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+        <defs>
+          <marker
+            id="arrow"
+            viewBox="0 0 8 8"
+            refX="7"
+            refY="4"
+            markerUnits="userSpaceOnUse"
+            markerWidth="10"
+            markerHeight="10"
+            orient="auto"
+          >
+            <path d="M0 0 8 4 0 8z" />
+          </marker>
+        </defs>
+        {all.map((one) => (
+          <Node key={one.id} node={one} isNarrow={isNarrow} />
+        ))}
+        {edges.map((edge) => {
+          const [from, to] = [placed.get(edge.from), placed.get(edge.to)];
+          if (!from || !to) return null;
+          const beside = into.get(edge.to)!;
+          return (
+            <Edge
+              key={`${edge.from} ${edge.to}`}
+              {...{ edge, from, to, isNarrow }}
+              place={beside.indexOf(edge)}
+              share={(beside.indexOf(edge) + 1) / (beside.length + 1)}
+            />
+          );
+        })}
+      </svg>
+    </div>
+  );
+}
+
+const NARROW = '(max-width: 40rem)';
+
+function useNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(matchMedia(NARROW).matches);
+  useEffect(() => {
+    const query = matchMedia(NARROW);
+    const look = () => setNarrow(query.matches);
+    query.addEventListener('change', look);
+    return () => query.removeEventListener('change', look);
+  }, []);
+  return isNarrow;
+}
+
+interface EdgeProps {
+  readonly edge: GraphEdge;
+  readonly from: Placed;
+  readonly to: Placed;
+  readonly isNarrow: boolean;
+  /** Its number among the edges to `to`. */
+  readonly place: number;
+  /** Where it meets the side of `to`, as a share of that. */
+  readonly share: number;
+}
+
+function Edge(props: EdgeProps) {
+  const { edge, from, to, isNarrow, place, share } = props;
+  const { words, weight = 0, kind = '' } = edge;
+  const stroke = 1 + 4 * weight;
+  if (isNarrow) {
+    const [x, y] = [from.x + INDENT / 2, to.y + NARROW_HEIGHT / 2];
+    const isBelow = to.y > from.y && from.x + INDENT / 2 < to.x;
+    return (
+      <g class={`edge ${kind}`}>
+        {isBelow && <path d={`M${x} ${from.y + from.height}V${y}H${to.x}`} stroke-width={stroke} />}
+        <text x={to.x + 12} y={to.y + NARROW_HEIGHT + 5 + place * EDGE_ROOM}>
+          {words !== '' && cut(`← ${from.name}: ${words}`, NARROW_CHARACTERS)}
+        </text>
+      </g>
+    );
+  }
+  const isForward = to.column > from.column;
+  const [x1, y1] = [from.x + from.width, from.y + from.height / 2];
+  const [x2, y2] = [isForward ? to.x : to.x + to.width, to.y + to.height * share];
+  const bend = isForward ? x2 - COLUMN_GAP / 2 : Math.max(x1, x2) + COLUMN_GAP / 2;
+  const first = isForward ? x1 + COLUMN_GAP / 2 : bend;
+  return (
+    <g class={`edge ${kind}`}>
+      <path d={`M${x1} ${y1}C${first} ${y1} ${bend} ${y2} ${x2} ${y2}`} stroke-width={stroke} />
+      <text x={isForward ? x2 - 12 : x2 + 12} y={y2 - 5} text-anchor={isForward ? 'end' : 'start'}>
+        <title>{visible(words)}</title>
+        {cut(words, WORDS_CHARACTERS)}
+      </text>
+    </g>
+  );
+}
+
+function Node({ node, isNarrow }: Readonly<{ node: Placed; isNarrow: boolean }>) {
+  const { name, note = '', sign = '', kind = '', href, onChoose, x, y, width, height } = node;
+  const box = (
+    <>
+      <title>{visible(`${name} ${note}`)}</title>
+      <rect width={width} height={height} rx="8" />
+      <text x="12" y={isNarrow ? 21 : height / 2 + (note === '' ? 5 : -4)} class="name">
+        {sign} {cut(name, NAME_CHARACTERS)}
+      </text>
+      <text
+        x={isNarrow ? width - 12 : 12}
+        y={isNarrow ? 21 : height / 2 + 15}
+        text-anchor={isNarrow ? 'end' : 'start'}
+      >
+        {cut(note, isNarrow ? NOTE_CHARACTERS : WORDS_CHARACTERS + 2)}
+      </text>
+    </>
+  );
+  const place = { class: `node ${kind}`, transform: `translate(${x} ${y})` };
+  if (href !== undefined)
+    return (
+      <a href={href} {...place}>
+        {box}
+      </a>
+    );
+  if (!onChoose) return <g {...place}>{box}</g>;
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' || event.key === ' ') onChoose();
+  };
+  return (
+    <g {...place} role="button" tabIndex={0} onClick={onChoose} onKeyDown={onKeyDown}>
+      {box}
+    </g>
+  );
+}
+
+function cut(text: string, most: number): string {
+  const shown = visible(text);
+  return shown.length <= most ? shown : `${shown.slice(0, most - 1)}…`;
+}
+
+/** Each node is one column right of the first that leads to it; those that nothing leads to are at the left. */
+function placeAll(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): ReadonlyMap<string, Placed> {
+  const columns = columnsOf(nodes, edges);
+  const into = Map.groupBy(edges, ({ to }) => to);
+  const heightOf = (id: string) => Math.max(NODE_HEIGHT, ((into.get(id)?.length ?? 0) + 1) * EDGE_ROOM);
+  const byColumn = Map.groupBy(nodes, ({ id }) => columns.get(id)!);
+  const tall = (all: readonly GraphNode[]) =>
+    all.reduce((sum, { id }) => sum + heightOf(id) + ROW_GAP, -ROW_GAP);
+  const tallest = Math.max(0, ...[...byColumn.values()].map(tall));
+  const placed = new Map<string, Placed>();
+  for (const [column, all] of byColumn) {
+    let y = MARGIN + (tallest - tall(all)) / 2;
+    for (const node of all) {
+      const height = heightOf(node.id);
+      placed.set(node.id, {
+        ...node,
+        column,
+        x: MARGIN + column * (NODE_WIDTH + COLUMN_GAP),
+        y,
+        width: NODE_WIDTH,
+        height,
+      });
+      y += height + ROW_GAP;
+    }
+  }
+  return placed;
+}
+
+/** On a narrow page the nodes stand below each other, indented, with the words of their edges in them. */
+function placeBelow(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): ReadonlyMap<string, Placed> {
+  const columns = columnsOf(nodes, edges);
+  const into = Map.groupBy(
+    edges.filter(({ words }) => words !== ''),
+    ({ to }) => to,
+  );
+  const out = Map.groupBy(edges, ({ from }) => from);
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const room = Math.min(MOST_WIDTH, document.documentElement.clientWidth - 4 * MARGIN);
+  const placed = new Map<string, Placed>();
+  let y = MARGIN;
+  const open = nodes
+    .filter(({ id }) => columns.get(id) === 0)
+    .map(({ id }) => id)
+    .toReversed();
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    const node = byId.get(id);
+    if (!node || placed.has(id)) continue;
+    const column = columns.get(id)!;
+    const height = NARROW_HEIGHT + (into.get(id)?.length ?? 0) * EDGE_ROOM;
+    const x = MARGIN + Math.min(column, DEEPEST) * INDENT;
+    placed.set(id, { ...node, column, x, y, width: room - x, height });
+    y += height + MARGIN;
+    open.push(...(out.get(id) ?? []).map(({ to }) => to).toReversed());
+  }
+  return placed;
+}
+
+function columnsOf(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): ReadonlyMap<string, number> {
+  const out = Map.groupBy(edges, ({ from }) => from);
+  const led = new Set(edges.filter(({ from, to }) => from !== to).map(({ to }) => to));
+  const columns = new Map<string, number>();
+  const walk = (starts: readonly string[]) => {
+    const open = starts.map((id) => ({ id, column: 0 }));
+    for (const { id, column } of open) {
+      if (columns.has(id)) continue;
+      columns.set(id, column);
+      open.push(...(out.get(id) ?? []).map(({ to }) => ({ id: to, column: column + 1 })));
+    }
+  };
+  walk(nodes.filter(({ id }) => !led.has(id)).map(({ id }) => id));
+  // What is left is on rings that nothing outside leads to.
+  for (const { id } of nodes) if (!columns.has(id)) walk([id]);
+  return columns;
+}

@@ -1,0 +1,131 @@
+import { useState } from 'preact/hooks';
+import { Graph, type GraphEdge, type GraphNode } from './graph.js';
+import { Button, Field, Note, number, useLoaded } from './page.js';
+import { visible } from './parts.js';
+
+interface Triple {
+  readonly subject: string;
+  readonly predicate: string;
+  readonly object: string;
+  readonly sources?: readonly string[];
+}
+
+type ReadPage = (after: string) => Promise<Readonly<{ items: readonly unknown[]; next?: string }>>;
+
+const MOST_TRIPLES = 4_000;
+const MOST_FOUND = 12;
+const MOST_BESIDE = 16;
+
+async function readTriples(read: ReadPage) {
+  const triples: Triple[] = [];
+  let after: string | undefined = '';
+  while (after !== undefined && triples.length < MOST_TRIPLES) {
+    const page = await read(after);
+    triples.push(...(page.items as readonly Triple[]));
+    after = page.next;
+  }
+  return { triples, isCut: after !== undefined };
+}
+
+/** One name of the knowledge graph with its neighbors; a click moves to a neighbor. */
+export function KnowledgeGraph({ read }: Readonly<{ read: ReadPage }>) {
+  const { value, fault } = useLoaded(() => readTriples(read), []);
+  const [search, setSearch] = useState('');
+  const [chosen, setChosen] = useState<string>();
+  if (!value) return <Note>{fault || 'Loading the graph…'}</Note>;
+  const { triples, isCut } = value;
+  if (triples.length === 0) return <Note>Ask an agent to add something to the graph.</Note>;
+  const degrees = degreesOf(triples);
+  const names = [...degrees.keys()].sort((a, b) => degrees.get(b)! - degrees.get(a)!);
+  const words = search.trim().toLowerCase();
+  const found = names.filter((name) => name.toLowerCase().includes(words));
+  const here = chosen !== undefined && degrees.has(chosen) ? chosen : found[0];
+  const around = triples.filter(({ subject, object }) => subject === here || object === here);
+  return (
+    <section aria-label="Graph">
+      <div class="filters">
+        <Field
+          label="Search a name"
+          type="search"
+          value={search}
+          onText={(text) => {
+            setSearch(text);
+            setChosen(undefined);
+          }}
+        />
+      </div>
+      <p class="facts">
+        {number(names.length)} names, {triplesWords(triples.length)}
+        {isCut && ', and more that are not drawn'}.
+      </p>
+      <p class="suggestions">
+        {found.slice(0, MOST_FOUND).map((name) => (
+          <Button key={name} aria-pressed={name === here} onClick={() => setChosen(name)}>
+            {visible(name)}
+          </Button>
+        ))}
+      </p>
+      {here === undefined ? (
+        <Note>No name has these letters.</Note>
+      ) : (
+        <Graph label={`Around ${here}`} {...drawn(here, around, { degrees, setChosen })} />
+      )}
+      <Sources triples={around} />
+    </section>
+  );
+}
+
+function degreesOf(triples: readonly Triple[]): ReadonlyMap<string, number> {
+  const degrees = new Map<string, number>();
+  for (const { subject, object } of triples)
+    for (const name of [subject, object]) degrees.set(name, (degrees.get(name) ?? 0) + 1);
+  return degrees;
+}
+
+interface Drawing {
+  readonly degrees: ReadonlyMap<string, number>;
+  readonly setChosen: (name: string) => void;
+}
+
+/** What leads to a name stands at its left, and what it leads to at its right. */
+function drawn(here: string, around: readonly Triple[], { degrees, setChosen }: Drawing) {
+  const nodes = new Map<string, GraphNode>([[HERE, { id: HERE, name: here, kind: 'here' }]]);
+  const edges = new Map<string, GraphEdge>();
+  const add = (triple: Triple, side: 'in' | 'out') => {
+    const name = side === 'in' ? triple.subject : triple.object;
+    const id = `${side} ${name}`;
+    const [from, to] = side === 'in' ? [id, HERE] : [HERE, id];
+    const note = triplesWords(degrees.get(name) ?? 0);
+    nodes.set(id, { id, name, note, onChoose: () => setChosen(name) });
+    const before = edges.get(id)?.words;
+    edges.set(id, {
+      from,
+      to,
+      words: before === undefined ? triple.predicate : `${before}, ${triple.predicate}`,
+    });
+  };
+  for (const triple of around.filter(({ object }) => object === here).slice(0, MOST_BESIDE))
+    add(triple, 'in');
+  for (const triple of around.filter(({ subject }) => subject === here).slice(0, MOST_BESIDE))
+    add(triple, 'out');
+  return { nodes: [...nodes.values()], edges: [...edges.values()] };
+}
+
+const HERE = 'here';
+const triplesWords = (count: number) => (count === 1 ? '1 triple' : `${number(count)} triples`);
+
+function Sources({ triples }: Readonly<{ triples: readonly Triple[] }>) {
+  return (
+    <details>
+      <summary>{triplesWords(triples.length)} of it with their sources</summary>
+      <ul class="plain">
+        {triples.map(({ subject, predicate, object, sources = [] }) => (
+          <li key={`${subject} ${predicate} ${object}`} class="text">
+            {visible(`${subject} ${predicate} ${object}`)}{' '}
+            <small class="facts">{visible(sources.join(', '))}</small>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,133 @@
+import type { KnownNode, MapEdge } from '../../core/map.js';
+import { owner } from './api.js';
+import { Graph, type GraphEdge, type GraphNode } from './graph.js';
+import { loadNode, loadNodes, nodeName, type NodeStatus } from './node.js';
+import { duration, link, Note, number, Table, useLoaded } from './page.js';
+import { visible } from './parts.js';
+
+const REFRESH_MS = 5_000;
+const HOURS = 24;
+const PEOPLE = 'people';
+
+/** Who asked whom in the last day, on this node and from it. */
+export function MapView() {
+  const { value: nodes = [], fault: away } = useLoaded(loadNodes, []);
+  const { value, fault } = useLoaded(
+    async () => {
+      const [status, { edges }] = await Promise.all([
+        loadNode(),
+        owner<{ edges: readonly MapEdge[] }>(`map?hours=${HOURS}`),
+      ]);
+      return { status, edges };
+    },
+    [],
+    REFRESH_MS,
+  );
+  if (!value) return <Note>{fault || 'Loading the map…'}</Note>;
+  const { status, edges } = value;
+  return (
+    <section>
+      <h2>Map</h2>
+      <p class="facts">
+        Who asked whom in the last {HOURS} hours: tasks in an hour, the middle time of a task, and what
+        failed. ◆ agents of {visible(nodeName(nodes[0]?.id ?? '') || 'this node')}, ◇ remote agents, ○ people
+        and clients.
+      </p>
+      {(fault || away) && <Note>{fault || away}</Note>}
+      <Graph label="Agents and who asks them" {...drawn(status, edges)} />
+      <Nodes nodes={nodes} />
+      <Edges edges={edges} />
+    </section>
+  );
+}
+
+const asker = ({ from, fromNode }: MapEdge) =>
+  from === '' ? PEOPLE : fromNode === undefined ? from : `${from} on ${nodeName(fromNode)}`;
+
+function drawn({ root, published, peers }: NodeStatus, edges: readonly MapEdge[]) {
+  const remote = new Map(peers.filter(({ kind }) => kind === 'remote').map((peer) => [peer.name, peer]));
+  const own = [root, ...published.filter((name) => name !== root)];
+  const askers = new Set([PEOPLE, ...edges.map(asker)]);
+  const names = new Set([...askers, ...own, ...edges.map(({ to }) => to), ...remote.keys()]);
+  const most = Math.max(1, ...edges.map(({ calls }) => calls));
+  const nodes = [...names].map((name): GraphNode => {
+    const peer = remote.get(name);
+    const base = { id: name, name };
+    if (peer) {
+      const isReady = peer.state === 'ready';
+      const note = `${isReady ? '✓' : '!'} ${peer.state}${peer.url === undefined ? '' : ` · ${hostOf(peer.url)}`}`;
+      return { ...base, note, sign: '◇', kind: isReady ? 'remote' : 'remote bad', href: link('agents') };
+    }
+    if (own.includes(name)) {
+      const note = name === root ? 'the root agent' : '';
+      return { ...base, note, sign: '◆', href: link('agents') };
+    }
+    return { ...base, sign: '○', kind: 'outside' };
+  });
+  const drawnEdges = edges.map((edge): GraphEdge => ({
+    ...{ from: asker(edge), to: edge.to, words: wordsOf(edge), weight: edge.calls / most },
+    kind: edge.failed > 0 ? 'bad' : '',
+  }));
+  return { nodes, edges: [...drawnEdges, ...unused(own, remote.keys(), edges)] };
+}
+
+/** Agents that nobody asked yet hang below the root agent, which may ask them. */
+function unused(
+  [root = '', ...own]: readonly string[],
+  remote: Iterable<string>,
+  edges: readonly MapEdge[],
+): readonly GraphEdge[] {
+  const asked = new Set(edges.map(({ to }) => to));
+  const first = asked.has(root) ? [] : [{ from: PEOPLE, to: root, words: '', kind: 'idle' }];
+  const rest = [...own, ...remote].filter((name) => !asked.has(name));
+  return [...first, ...rest.map((to) => ({ from: root, to, words: '', kind: 'idle' }))];
+}
+
+const hostOf = (url: string) => (URL.canParse(url) ? new URL(url).host : url);
+
+const rateOf = (calls: number) =>
+  `${(calls / HOURS).toLocaleString(undefined, { maximumSignificantDigits: 2 })}/h`;
+
+function wordsOf({ calls, failed, time }: MapEdge): string {
+  return [rateOf(calls), time && duration(time.p50), failed > 0 && `✕ ${number(failed)}`]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+function Edges({ edges }: Readonly<{ edges: readonly MapEdge[] }>) {
+  const slowest = edges.toSorted((a, b) => (b.time?.p95 ?? 0) - (a.time?.p95 ?? 0));
+  return (
+    <Table
+      caption="The same as a table, the slowest first"
+      heads={['Asks', 'Asked', 'Tasks', 'Failed', 'Time p50', 'Time p95']}
+    >
+      <tbody>
+        {slowest.map((edge) => (
+          <tr key={`${asker(edge)} ${edge.to}`}>
+            <th scope="row">{visible(asker(edge))}</th>
+            <td>{visible(edge.to)}</td>
+            <td class="number">{number(edge.calls)}</td>
+            <td class={edge.failed > 0 ? 'number failed' : 'number'}>{number(edge.failed)}</td>
+            <td class="number">{edge.time ? duration(edge.time.p50) : '–'}</td>
+            <td class="number">{edge.time ? duration(edge.time.p95) : '–'}</td>
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  );
+}
+
+function Nodes({ nodes }: Readonly<{ nodes: readonly KnownNode[] }>) {
+  if (nodes.length === 0) return null;
+  return (
+    <p class="facts text">
+      Nodes:{' '}
+      {nodes.map(({ id, name, url }, index) => (
+        <span key={id} title={id}>
+          {index > 0 && ', '}
+          {visible(name)} {index === 0 ? '(this one)' : url !== undefined && `at ${hostOf(url)}`}
+        </span>
+      ))}
+    </p>
+  );
+}
