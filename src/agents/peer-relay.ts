@@ -102,7 +102,7 @@ export class PeerRelay {
     }
     switch (event.type) {
       case 'away': {
-        const parts = [textPart(`Waiting for ${agent}, which cannot be reached: ${event.reason}`)];
+        const parts = [textPart(`Waiting for ${agent}: ${event.reason}`)];
         const message = { id: `${step}/away`, role: 'agent', parts } as const;
         this.#emit({ type: 'status', state: 'working', message });
         break;

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, it } from '@jest/globals';
 import { langoHere } from '../cli/lango-here.js';
 import { makeHome } from '../cli/lango-process.js';
@@ -61,6 +64,61 @@ it('a remote agent that refuses the credential is degraded after one call, with 
       expect(await stateOf(server, 'far')).toMatchObject({ state: 'ready' });
     });
   } finally {
+    await far.stop();
+  }
+});
+
+/** Stands before a server, and takes one token at a time in place of the server's own. */
+async function gateOf({ address }: TestServer, accepted: { token: string }) {
+  const gate = createServer((asked, response) => {
+    const { method, headers, url = '' } = asked;
+    const isPublic = url.includes('.well-known');
+    if (!isPublic && headers.authorization !== `Bearer ${accepted.token}`) {
+      response.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+      return;
+    }
+    const authorization = { authorization: `Bearer ${address.token!}` };
+    const sent = request(address.origin + url, { method, headers: { ...headers, ...authorization } });
+    sent.on('response', (got) => got.pipe(response.writeHead(got.statusCode!, got.headers)));
+    asked.pipe(sent);
+  }).listen(0, '127.0.0.1');
+  await once(gate, 'listening');
+  return { gate, origin: `http://127.0.0.1:${(gate.address() as AddressInfo).port}` };
+}
+
+it('a request that a remote agent refuses between two tokens is sent again with the next one, and the person is told', async () => {
+  const farModel = new ScriptedModel({ orchestrator: [say('far away')] });
+  const far = await startServer({ model: farModel });
+  const accepted = { token: 'the-first-token-of-a-far-node-4711' };
+  const { gate, origin } = await gateOf(far, accepted);
+  const scripts = {
+    orchestrator: [call(ask('far', 'go')), say('done')],
+  };
+  const model = new ScriptedModel(scripts);
+  const settings = () => ({
+    server: { port: 0 },
+    a2a: {
+      enabled: true,
+      remoteAgents: [
+        { ...entryOf(far, { name: 'far', ...accepted }), url: `${origin}/agents/lango-orchestrator` },
+      ],
+    },
+  });
+  try {
+    await withServer({ model, settings: settings() }, async (server) => {
+      expect((await sendText(server, 'go')).end.state).toBe('completed');
+      accepted.token = 'the-second-token-of-a-far-node-4711';
+      const waiting = sendText(server, 'go');
+      await server.log.saying('agent refuses the credential');
+      expect(await stateOf(server, 'far')).toMatchObject({ state: 'degraded' });
+      await server.reload(settings());
+      const { end, events } = await waiting;
+      expect(end.state).toBe('completed');
+      expect(resultsIn(model.asked('orchestrator').at(-1)).join()).toContain('far away');
+      expect(JSON.stringify(events)).toContain('Waiting for far: ');
+    });
+  } finally {
+    gate.close();
     await far.stop();
   }
 });

@@ -30,6 +30,7 @@ export class Breaker {
   #openedAt: number | undefined;
   #reason: string | undefined;
   #refusal: string | undefined;
+  #hasAccepted = false;
 
   constructor(options: BreakerOptions) {
     this.#options = options;
@@ -47,6 +48,11 @@ export class Breaker {
   /** Whether the peer refuses the credential of requests. */
   get isRefused(): boolean {
     return this.#refusal !== undefined;
+  }
+
+  /** Whether the peer has accepted a credential of ours: when it refuses one, the next one may be on its way. */
+  get hasAccepted(): boolean {
+    return this.#hasAccepted;
   }
 
   /** Waits a limited time until the peer gets work again, and resolves with whether it does. Ends when `signal` aborts. */
@@ -80,6 +86,7 @@ export class Breaker {
   /** Call it when the peer accepted a request. */
   accepted(): void {
     this.responded();
+    this.#hasAccepted = true;
     if (this.#refusal === undefined) return;
     this.#refusal = undefined;
     this.#options.onRefusal(undefined);

@@ -150,7 +150,10 @@ class TaskWatch {
     } catch (error) {
       if (this.#signal.aborted) return;
       this.#noteDuration(begun);
-      const end = await this.#afterFailure(fromWireError(error));
+      const failure = fromWireError(error);
+      if (this.#isBetweenTokens(failure) && this.#failures === 0)
+        yield { type: 'away', reason: failure.message };
+      const end = await this.#afterFailure(failure);
       if (end) yield end;
       return;
     }
@@ -275,14 +278,16 @@ class TaskWatch {
     return this.#watch.limits !== undefined;
   }
 
-  /**
-   * Whether a retry may succeed. Two servers that get a new token, get it one after the other: in between, the peer refuses
-   * what concerns a task that it has accepted.
-   */
   #mayPass(error: LangoError): boolean {
-    const isAccepted = this.#request === undefined || this.#watch.mayBeLate === true;
-    const isBetweenTokens = error.code === 'unauthenticated' && this.#isOnlyWatch && isAccepted;
-    return isBetweenTokens || error.retryable || error.code === 'unavailable' || error.code === 'timeout';
+    const isAway = error.code === 'unavailable' || error.code === 'timeout';
+    return isAway || error.retryable || this.#isBetweenTokens(error);
+  }
+
+  /** Two servers that get a new token, get it one after the other: in between, the peer refuses what it accepted before. */
+  #isBetweenTokens({ code }: LangoError): boolean {
+    if (code !== 'unauthenticated' || !this.#isOnlyWatch) return false;
+    const { mayBeLate = false, link } = this.#watch;
+    return this.#request === undefined || mayBeLate || link.breaker?.hasAccepted === true;
   }
 
   /** Whether another client replied first. The task itself then shows the outcome. */
