@@ -62,9 +62,11 @@ export class EventScrubber {
     const before = [...(body.isMessage ? [] : this.#endOthers(body.artifactId)), ...held];
     const isNew = body.replace || !(body.isMessage || this.#begun.has(body.artifactId));
     if (!body.isMessage) this.#begun.add(body.artifactId);
-    const begun = { raw: '', returned: '', last: event, isNew, marksEnd: false };
-    const fresh = { ...begun, stream: this.#scrubber.stream() };
-    const text: OpenText = continues ? open : fresh;
+    const begin = (): OpenText => {
+      const begun = { raw: '', returned: '', last: event, isNew, marksEnd: false };
+      return { ...begun, stream: this.#scrubber.stream() };
+    };
+    const text = continues ? open : begin();
     text.last = event;
     text.marksEnd = body.lastChunk === undefined ? isEmitted && !body.isMessage : !body.lastChunk;
     this.#texts.set(body.artifactId, text);
@@ -97,11 +99,13 @@ export class EventScrubber {
 
   /** Ends the other texts whose agent says nothing of their end. */
   #endOthers(artifactId: string): readonly NewEvent[] {
-    const others = [...this.#texts].filter(
-      ([id, { marksEnd, last }]) => id !== artifactId && marksEnd && last.body.lastChunk === undefined,
-    );
-    for (const [id] of others) this.#texts.delete(id);
-    return others.flatMap(([, text]) => rest(text, true));
+    const ends: NewEvent[] = [];
+    for (const [id, text] of this.#texts) {
+      if (id === artifactId || !text.marksEnd || text.last.body.lastChunk !== undefined) continue;
+      this.#texts.delete(id);
+      ends.push(...rest(text, true));
+    }
+    return ends;
   }
 
   /** Completes the texts of an agent below that begins a call or its next turn. */

@@ -42,15 +42,16 @@ export class ShownText {
 
   /** The part to show of the live text that follows the event `after`, the newest that was shown. */
   live(texts: readonly LiveText[], after: number): Shown {
-    const shown = this.#joined(texts).flatMap(({ author, body }): readonly (ShownEvent | Whole)[] => {
+    const shown: (ShownEvent | Whole)[] = [];
+    for (const { author, body } of this.#joined(texts)) {
       const ahead = this.#ahead.get(body.artifactId)?.body.text ?? '';
       // Other text than what was shown is settled by its event.
-      if (body.text.length <= ahead.length || !body.text.startsWith(ahead)) return [];
+      if (body.text.length <= ahead.length || !body.text.startsWith(ahead)) continue;
       this.#ahead.set(body.artifactId, { author, body });
       const event = { taskId: this.#options.taskId, seq: undefined, at: Date.now(), author, body };
-      if (this.#mustReplace(body)) return [this.#whole(event, after, body.text)];
-      return [{ ...event, body: { ...body, text: body.text.slice(ahead.length) } }];
-    });
+      if (this.#mustReplace(body)) shown.push(this.#whole(event, after, body.text));
+      else shown.push({ ...event, body: { ...body, text: body.text.slice(ahead.length) } });
+    }
     return inOrder(shown);
   }
 
@@ -73,10 +74,11 @@ export class ShownText {
 
   /** The text of each artifact and message as one. */
   #joined(texts: readonly LiveText[]): readonly LiveText[] {
+    const shown = this.#options.showsMessages ? texts : texts.filter(({ body }) => !body.isMessage);
+    if (shown.length < 2) return shown;
     const joined = new Map<string, LiveText>();
-    for (const text of texts) {
-      const { artifactId: id, isMessage, ...rest } = text.body;
-      if (isMessage && !this.#options.showsMessages) continue;
+    for (const text of shown) {
+      const { artifactId: id, isMessage: _, ...rest } = text.body;
       const before = joined.get(id);
       const body = before && { ...before.body, ...rest, text: before.body.text + rest.text };
       joined.set(id, body ? { author: before.author, body } : text);

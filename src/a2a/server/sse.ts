@@ -64,10 +64,9 @@ interface Pumped extends Pick<StreamCall, 'framing' | 'headers'> {
   readonly slot: Disposable;
 }
 
-function frame(event: StreamResponse, framing: Framing): string {
-  const payload = event.payload;
-  // The handler's events have their number also for clients that did not ask for the cursor extension.
-  const { seq = payload && seqIn(payload.value.metadata) } = event as NumberedResponse;
+function frame(event: NumberedResponse, framing: Framing): string {
+  // The handler's events have their number also for clients that did not ask for the cursor extension; live text has none.
+  const seq = 'seq' in event ? event.seq : event.payload && seqIn(event.payload.value.metadata);
   const id = seq === undefined ? '' : `id: ${seq}\n`;
   return `${id}data: ${framing.event(jsonWithGenerations(StreamResponse.toJSON(event), event) as JsonObject)}\n\n`;
 }
