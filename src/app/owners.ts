@@ -21,6 +21,7 @@ import { packageVersion } from '../config/package-root.js';
 import { createTaskRecords } from '../replay/collect.js';
 import { compareRequests } from '../replay/current.js';
 import { createTaskImport } from '../replay/import.js';
+import { createSentRequests } from '../replay/sent-request.js';
 import { parseTaskText } from '../replay/task-file.js';
 import { createAgentMap } from '../owners/agent-map.js';
 import { createOwnedBill } from '../owners/bill.js';
@@ -87,6 +88,7 @@ export function ownerMount(parts: MountParts): Mount {
     bill: createOwnedBill({ ...storage, tasks: journal }),
     ...readersOf(parts, journal),
     importTask: importOf(parts),
+    readRequest: sentRequestsOf(parts),
     compareRequests: ({ content }, { scope }) =>
       compareRequests(parseTaskText(content.toString()), { agents: parts.agents, scope }),
     readStatus: async (_input, { scope }) => {
@@ -202,6 +204,14 @@ function readersOf(
       return { task: { ...task }, ...(next !== undefined && { next }) };
     },
   };
+}
+
+function sentRequestsOf(parts: MountParts): OwnerParts['readRequest'] {
+  const { config, storage, journal: tasks, agents, guard: secrets } = parts;
+  const node = { id: storage.nodeId, version: packageVersion() };
+  const readRecord = createTaskRecords({ tasks, limits: agentLimits(config), node });
+  const readRequest = createSentRequests({ readRecord, agents, secrets });
+  return ({ taskId, step }, { scope }) => readRequest(scope, taskId, step);
 }
 
 /** The operations that take the file of a task, and its largest size. */

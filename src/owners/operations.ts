@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { OperationTable } from '../core/operation.js';
 import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
 import type { Overview } from '../core/overview.js';
+import type { SentRequest } from '../core/sent-request.js';
 import { TASK_STATES } from '../core/task.js';
 
 const MAX_LEVELS = 5;
@@ -106,6 +107,17 @@ const nodeStatus = z.object({
   /** The bytes that the caller's tasks take in the database, if they are limited. */
   taskUse: z.object({ bytes: z.number(), limit: z.number() }).optional(),
 });
+
+const sentPart = z.object({
+  kind: z.enum(['function', 'instruction', 'message']),
+  ...{ name: z.string(), text: z.string(), tokens: z.number() },
+  ...{ isCached: z.boolean(), isNew: z.boolean() },
+});
+const sentRequest = z.object({
+  ...{ step: z.string(), steps: texts, match: z.enum(['same', 'different', 'unknown']) },
+  ...{ model: z.string(), input: z.number(), cached: z.number() },
+  ...{ parts: z.array(sentPart).readonly(), gone: z.array(sentPart).readonly() },
+}) satisfies z.ZodType<SentRequest>;
 
 const edge = z.object({
   ...{ from: z.string(), fromNode: z.string().exactOptional(), to: z.string() },
@@ -233,6 +245,15 @@ export const SERVER_OPERATIONS = {
         .default(''),
     }),
     result: z.object({ task: z.record(z.string(), z.unknown()), next: z.number().exactOptional() }),
+  },
+
+  /** Builds the request of a turn of a task again, as the model got it. Default of `step`: the last one. Asks nothing. */
+  readRequest: {
+    method: 'get',
+    path: '/lango/tasks/:taskId/request',
+    query: ['step'],
+    input: z.object({ taskId: z.string(), step: z.string().optional() }),
+    result: sentRequest,
   },
 
   /** Stores the tasks of an exported file as ended tasks of the caller. They are never run. */

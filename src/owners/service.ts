@@ -105,12 +105,20 @@ export async function performCall({ table, handlers }: OwnerService, call: Owner
 }
 
 type ForServers =
-  'readCard' | 'readStatus' | 'importTask' | 'compareRequests' | 'readOverview' | 'readMap' | 'readNodes';
+  | 'readCard'
+  | 'readStatus'
+  | 'importTask'
+  | 'compareRequests'
+  | 'readOverview'
+  | 'readMap'
+  | 'readNodes'
+  | 'readRequest';
 
 /** The operations that need a server. Each rejects with `unavailable`. */
 export const NEEDS_SERVER: Pick<Handlers, ForServers> & ForOperators = {
   ...{ readCard: noServer, readStatus: noServer, importTask: noServer },
   ...{ compareRequests: noServer, readOverview: noServer, readMap: noServer, readNodes: noServer },
+  readRequest: noServer,
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer },
 };
 

@@ -6,7 +6,7 @@ import type { Agent } from '../core/agent.js';
 import { defined } from '../core/json.js';
 import type { AskedRequest, ModelProvider } from '../core/model.js';
 import type { NewEvent, Scope } from '../core/task.js';
-import { passesOf, type Recording } from './passes.js';
+import { passesOf, type Pass, type Recording } from './passes.js';
 import { memoryOf } from './recorded-agent.js';
 import { RecordedFunctions } from './recorded-functions.js';
 import { recordedModel } from './recorded-model.js';
@@ -63,7 +63,10 @@ export async function compareRequests(given: unknown, parts: CurrentParts): Prom
       absent.add(task.agent);
       continue;
     }
-    const { texts, now } = await rehearse(agent, task, parts.scope);
+    const texts = new Map<string, string>();
+    const now = await rehearse(agent, { recorded: task, scope: parts.scope }, (model) =>
+      noting(model, texts),
+    );
     const before = requestsIn(task.events);
     for (const [step, recorded] of before) {
       const asked = now.get(step);
@@ -77,14 +80,14 @@ export async function compareRequests(given: unknown, parts: CurrentParts): Prom
   return { turns, changed, unknown, absent: [...absent] };
 }
 
-function canRehearse(agent: Agent): agent is LoopAgent {
+export function canRehearse(agent: Agent): agent is LoopAgent {
   return 'rehearse' in agent;
 }
 
 type Requests = ReadonlyMap<string, Required<AskedRequest> | undefined>;
 
 /** The requests of turns by their steps, each with all its parts; undefined for one that is not known. */
-function requestsIn(events: readonly Pick<NewEvent, 'body'>[]): Requests {
+export function requestsIn(events: readonly Pick<NewEvent, 'body'>[]): Requests {
   const requests = new Map<string, Required<AskedRequest> | undefined>();
   let newest: Pick<Required<AskedRequest>, 'system' | 'functions'> = { system: [], functions: {} };
   for (const { body } of events) {
@@ -99,12 +102,15 @@ function requestsIn(events: readonly Pick<NewEvent, 'body'>[]): Requests {
 
 type Texts = ReadonlyMap<string, string>;
 
-async function rehearse(
+/**
+ * Lets an agent of this server go through a recorded task, with outputs and results as recorded. `wrap` gets the model of
+ * each recorded run, and sees what that is asked.
+ */
+export async function rehearse(
   agent: LoopAgent,
-  recorded: RecordedTask,
-  scope: Scope,
-): Promise<{ readonly now: Requests; readonly texts: Texts }> {
-  const texts = new Map<string, string>();
+  { recorded, scope }: { readonly recorded: RecordedTask; readonly scope: Scope },
+  wrap: (model: ModelProvider, pass: Pass) => ModelProvider,
+): Promise<Requests> {
   const now = new Map<string, Required<AskedRequest> | undefined>();
   const events = eventsOf(recorded);
   for (const pass of passesOf(events)) {
@@ -112,7 +118,7 @@ async function rehearse(
       profile: agent.profile,
       run: (run) =>
         agent.rehearse(run, {
-          model: noting(recordedModel(recording), texts),
+          model: wrap(recordedModel(recording), pass),
           memory: memoryOf(pass),
           peers: (own) => ({ ...peers, list: () => own.list() }),
           functions: standIns(recording, recorded),
@@ -120,7 +126,7 @@ async function rehearse(
     }));
     for (const [step, request] of requestsIn(written)) now.set(step, request);
   }
-  return { now, texts };
+  return now;
 }
 
 /** Notes the text of each part of a request by its hash. */

@@ -33,6 +33,11 @@ export function passesOf(events: readonly TaskEvent[]): readonly Pass[] {
   });
 }
 
+/** The step of the output that a run asks for as its `number`th one. */
+export function stepAfter({ before }: Pass, number: number): string {
+  return `t${before.filter(({ body }) => body.type === 'turn-end').length + number}`;
+}
+
 /** The reasons of ends that the journal, the store or the budget of money causes, and not the agent with what it is told. */
 const OUTSIDE_REASONS = new Set(['crashed', 'damaged', 'no-agent', 'internal', 'limit-reached', 'storage'])
   .add('limit-seconds')

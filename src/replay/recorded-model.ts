@@ -1,7 +1,7 @@
 import type { ModelErrorCode, ModelEvent, ModelProvider } from '../core/model.js';
 import { textOf } from '../core/message.js';
 import type { EventBody } from '../core/task.js';
-import type { Pass, Recording } from './passes.js';
+import { stepAfter, type Pass, type Recording } from './passes.js';
 
 type TurnEnd = Extract<EventBody, { type: 'turn-end' }>;
 
@@ -12,13 +12,12 @@ const HELD_BACK = '…';
 
 /** Gives the outputs that the model gave in a recorded run, in order. `blocked` is called when the record holds no more. */
 export function recordedModel({ agent, pass, blocked }: Recording): ModelProvider {
-  const ended = pass.before.filter(({ body }) => body.type === 'turn-end').length;
   let asked = 0;
   return {
     id: 'recorded',
     async *stream(): AsyncGenerator<ModelEvent> {
       asked += 1;
-      const { end, text } = turnOf(pass, agent, `t${ended + asked}`);
+      const { end, text } = turnOf(pass, agent, stepAfter(pass, asked));
       const failure = end ? undefined : failureOf(pass);
       const shown = end || failure || text === '' || CUT_MARK.test(text) ? text : text + HELD_BACK;
       const said = end ? shown : shown.replace(CUT_MARK, '');

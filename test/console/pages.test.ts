@@ -119,6 +119,12 @@ describeConsole('the console in a browser', () => {
     await page.getByText('Hello, you.').waitFor();
     await shot(page, 'task');
     expect(await seriousFaults(page)).toEqual([]);
+    await page.getByRole('link', { name: 'requests' }).click();
+    await page.getByText('It is the request that was sent').waitFor();
+    await page.getByText('transfer_to_agent').first().waitFor();
+    await shot(page, 'requests');
+    expect(await seriousFaults(page)).toEqual([]);
+    await page.getByRole('link', { name: 'conversation', exact: true }).click();
     await page.getByRole('slider').fill('0');
     await page.getByText('As it was: event 0').waitFor();
     expect(await page.getByText('Hello, you.').count()).toBe(0);

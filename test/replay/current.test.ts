@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { defineTool } from '../../src/index.js';
 import type { CurrentReport } from '../../src/replay/current.js';
 import type { TaskFile } from '../../src/replay/task-file.js';
+import type { SentRequest } from '../../src/core/sent-request.js';
 import { langoHere } from '../cli/lango-here.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import { sendText, startServer, type TestServer } from '../support/server.js';
@@ -102,6 +103,34 @@ it('names each turn that would be asked something else, with the parts that are 
     { part: 'instruction', change: 'added', name: expect.any(String), text: '# House rules\nBe brief.' },
   ]) as unknown;
   expect(changed[2]!.changes).toEqual(added);
+});
+
+it('shows what a model was sent in each turn: by parts, with sizes, and what the turn before did not have', async () => {
+  const sent = model.requests.filter(({ functions }) => functions.some(({ name }) => name === 'fs_read'));
+  const read = async (query: string) => {
+    const { origin, token } = first.address;
+    const path = `/lango/tasks/${task.tasks[1]!.id}/request${query}`;
+    const response = await fetch(origin + path, { headers: { authorization: `Bearer ${token}` } });
+    return (await response.json()) as SentRequest;
+  };
+  const made = [calls, model.requests.length];
+  const last = await read('');
+  expect(last).toMatchObject({ step: 't2', steps: ['t1', 't2'], match: 'same', gone: [] });
+  expect(last.parts.filter(({ kind }) => kind === 'instruction').map(({ text }) => text)).toEqual(
+    sent.at(-1)!.system.map(({ text }) => text),
+  );
+  expect(last.parts.filter(({ isNew }) => isNew).map(({ kind, name }) => [kind, name])).toEqual([
+    ['message', 'operator'],
+    ['message', 'result of fs_read'],
+    ['message', 'result of fs_size'],
+  ]);
+  const { parts, match } = await read('?step=t1');
+  expect([match, parts.every(({ isNew }) => isNew)]).toEqual(['same', true]);
+  expect(parts.find(({ name }) => name === 'fs_size')?.tokens).toBeGreaterThan(0);
+  expect(await read('?step=t9')).toMatchObject({
+    error: { message: expect.stringContaining('no turn "t9"') },
+  });
+  expect([calls, model.requests.length]).toEqual(made);
 });
 
 it('reads a file of a version that recorded no requests, and says how many turns it cannot compare', async () => {

@@ -5,13 +5,14 @@ import { useFollowed, type Followed } from './follow.js';
 import { viewAt, type View } from './fold.js';
 import { Button, link, names, Note, place, Rows, TwoClicks, useAction } from './page.js';
 import { Copy, Json, Parts, visible } from './parts.js';
+import { Requests } from './requests.js';
 import { Decisions, Questions } from './questions.js';
 import { titleOf } from './tasks.js';
 import { Spending, Tree } from './tree.js';
 import { Waterfall } from './waterfall.js';
 import { activityIn, authorIn, hasEnded, seqOf, stateWords, type StreamEvent, type Task } from './wire.js';
 
-const TABS = ['conversation', 'waterfall', 'events', 'tree', 'artifacts', 'raw'] as const;
+const TABS = ['conversation', 'waterfall', 'events', 'tree', 'requests', 'artifacts', 'raw'] as const;
 const ROW_PIXELS = 32;
 
 /** One task: as a conversation, as a timeline of events, with what it delegated and made, and as it was at any event. */
@@ -139,6 +140,8 @@ function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
           <Spending task={task} />
         </>
       );
+    case 'requests':
+      return <Requests task={task} />;
     case 'artifacts': {
       const { artifacts } = view;
       if (artifacts.length === 0) return <p>There are no artifacts at this event.</p>;
