@@ -32,6 +32,7 @@ const LENGTHENED = [
   'test/e2e/kill',
   'test/e2e/push-kill',
   'test/e2e/retention',
+  'test/evals/live',
   'test/quirks/random-cuts',
   'test/requirements/event-loop',
   'test/requirements/vault-stream',

@@ -75,7 +75,7 @@ export interface AppOptions extends LoadedConfig {
   /** Ends a wait for the database at the start (`storage.sqlite.waitSeconds`), which then fails. `stop` does too. */
   readonly interrupted?: AbortSignal;
   /** Agents of the program that uses Lango as a library: published like those of the roster, and sub-agents too. */
-  readonly agents?: readonly (Agent | DefinedAgent)[];
+  readonly agents?: readonly (Agent | DefinedAgent)[] | undefined;
   /** Tools besides those of the shipped families. The prefix of a tool's name decides which agent gets it. */
   readonly tools?: readonly Tool[];
   /** Replaces tools: it gets each one once, and returns what is used in its place. */

@@ -157,6 +157,8 @@ export interface EvaluateOptions {
     readonly parallel?: number;
     /** Whether the task of each case that passes becomes its record. Default: false. */
     readonly writesRecords?: boolean;
+    /** Whether the records are replayed, and only judges that have not answered yet are asked. Default: false. */
+    readonly judgesOnly?: boolean;
   };
 }
 
@@ -171,7 +173,8 @@ export function evaluate(path: string, { live }: EvaluateOptions = {}): Promise<
     ...{ ...run, folder, parallel },
     load: async (models) =>
       resolveConfig({ env: readEnv(), overrides: { home: folder, models }, settings, capabilities }),
-    createApp: (options) => createApp({ ...options, agents, tools, model }),
+    createApp: (options) =>
+      createApp({ ...options, agents: [...(agents ?? []), ...(options.agents ?? [])], tools, model }),
   });
 }
 

@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   terminal: ['core'],
   journal: ['core', 'scrub', 'stores'],
   replay: ['core', 'agents', 'journal', 'scrub', 'stores'],
-  evals: ['core', 'config', 'replay', 'a2a/client', 'owners', 'http'],
+  evals: ['core', 'agents', 'config', 'replay', 'a2a/client', 'owners', 'http'],
   storage: ['core', 'stores'],
   owners: ['core', 'stores'],
   'a2a/translate': ['core'],

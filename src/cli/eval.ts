@@ -15,6 +15,7 @@ import { widthOf } from './text-width.js';
 
 interface EvalFlags extends FolderFlags {
   readonly live?: boolean;
+  readonly judge?: boolean;
   readonly run?: string;
   readonly budget?: number;
   readonly parallel: number;
@@ -25,9 +26,11 @@ interface EvalFlags extends FolderFlags {
 /** `lango eval`: checks what tasks did against what cases expect. */
 export async function evaluate(path: string, call: Call<EvalFlags>): Promise<Report> {
   const { flags, terminal } = call;
-  const run = flags.live ? await liveRunOf(call) : undefined;
-  if (!flags.live && (flags.run ?? flags.budget ?? flags.record) !== undefined)
+  if (flags.live && flags.judge) throw usageError('--live asks the judges too.', 'Leave --judge out.');
+  const asks = flags.live ?? flags.judge ?? false;
+  if (!asks && (flags.run ?? flags.budget ?? flags.record) !== undefined)
     throw usageError('--run, --budget and --record belong to a live run.', 'Add --live.');
+  const run = asks ? await liveRunOf(call) : undefined;
   const evaluation = await evaluateCases(path, run?.live);
   const { passed, results } = evaluation;
   if (flags.junit !== undefined) await writeFile(flags.junit, junitXml(evaluation));
@@ -51,7 +54,8 @@ async function liveRunOf(call: Call<EvalFlags>): Promise<{ readonly name: string
   const { createApp } = await import('../app.js');
   const folder = join(config.home, 'evals', name);
   const load: LiveRun['load'] = (models) => loadConfig({ env, overrides: { ...overridesOf(flags), models } });
-  return { name, live: { folder, budget, parallel, writesRecords, load, createApp } };
+  const live = { folder, budget, parallel, writesRecords, judgesOnly: flags.judge, load, createApp };
+  return { name, live };
 }
 
 function tableOf(results: readonly CaseResult[], { paint }: Terminal): readonly string[] {

@@ -197,6 +197,10 @@ function addEvalCommands(program: Command, act: Act): void {
   const evaluate = withFolders(withJson(program.command('eval <path>')))
     .description('check what tasks did against what cases expect; ends with 1 when a case fails')
     .option('--live', 'send the messages of the cases to live agents, in place of replaying records')
+    .option(
+      '--judge',
+      'ask the judges that have not answered about a record yet, and add their answers to it',
+    )
     .option('--run <name>', 'with --live: the name of the run; the same name goes on with it')
     .option('--budget <money>', 'with --live: the most that the whole run may cost', amount)
     .option(

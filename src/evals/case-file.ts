@@ -7,6 +7,7 @@ import { textSource } from '../config/text-source.js';
 import { codeOf, LangoError } from '../core/errors.js';
 import type { Finding } from '../core/findings.js';
 import { TASK_STATES } from '../core/task.js';
+import { parseTaskFile, parseTaskText, type TaskFile } from '../replay/task-file.js';
 
 const text = z.string().min(1);
 const amount = z.number().min(0);
@@ -22,6 +23,9 @@ const SUBJECTS = {
   schema: data.describe('JSON Schema of the answer: of its data, or of its text as JSON.'),
   rule: text.describe(
     'A JavaScript file, relative to this file. Its function `rule` gets `{answer, events, tasks}` and returns true, or a text that says what is wrong.',
+  ),
+  judge: text.describe(
+    'What a good answer is, in words. A model decides, and its answer is kept in the record.',
   ),
   asked: text.describe('The name of an agent that another one delegated to.'),
   tool: text.describe('The name of a tool that an agent called.'),
@@ -125,6 +129,7 @@ const caseFile = z.strictObject({
     .min(1)
     .optional()
     .describe('Files with rules for all agents (`agent.houseRulesFile`), which a live run compares.'),
+  judge: model.optional().describe('The model that judges. Default: that of the configuration.'),
   repeats: z.int().min(1).max(100).optional().describe('How often a live run does each. Default: 1.'),
   cases: z
     .array(evalCase)
@@ -200,6 +205,18 @@ function wrongCases(problems: readonly Problem[]): LangoError {
 /** The path of a file that a file of cases names. */
 export function besides({ path }: Pick<CaseFile, 'path'>, name: string): string {
   return resolve(dirname(path), name);
+}
+
+/** Reads the record of a case. */
+export async function readRecord(path: string): Promise<TaskFile> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    const hint = 'Write it with: lango tasks export ID --out FILE';
+    throw new LangoError('not-found', `The record ${path} cannot be read (${codeOf(cause)}).`, {
+      hint,
+      cause,
+    });
+  });
+  return parseTaskFile(parseTaskText(text));
 }
 
 function isPattern(source: string): boolean {

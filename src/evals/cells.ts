@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { canonicalJson } from '../core/canonical-json.js';
+import { LangoError } from '../core/errors.js';
 import { textPart, type Part } from '../core/message.js';
 import { repliesIn } from '../core/questions.js';
 import type { TaskFile } from '../replay/task-file.js';
-import { besides, type CaseFile, type EvalCase, type ModelEntry } from './case-file.js';
-import { readRecord } from './check.js';
+import { besides, readRecord, type CaseFile, type EvalCase, type ModelEntry } from './case-file.js';
 
 /** One run of one case: with one model, one instruction, and for one repeat. */
 export interface Cell {
@@ -16,42 +16,54 @@ export interface Cell {
   readonly model: ModelEntry | undefined;
   readonly instruction: string | undefined;
   readonly repeat: number;
-  /** Whether model and instruction are the first ones of the file. */
+  /** Whether it is the first one of its case. */
   readonly isFirst: boolean;
   readonly messages: readonly (readonly Part[])[];
   readonly agent: string | undefined;
   readonly record: TaskFile | undefined;
   /** The name of its folder: equal for equal work, so that a run which was interrupted finds what it did. */
   readonly id: string;
+  /** The name of the file with its task. */
+  readonly taskFile: string;
 }
 
 /** The cells of all cases, the models one after the other. Rejects when a record or an instruction cannot be read. */
-export async function cellsOf(files: readonly CaseFile[]): Promise<readonly Cell[]> {
-  return (await Promise.all(files.map(cellsOfFile))).flat();
+export async function cellsOf(files: readonly CaseFile[], ofRecords: boolean): Promise<readonly Cell[]> {
+  return (await Promise.all(files.map((file) => cellsOfFile(file, ofRecords)))).flat();
 }
 
-async function cellsOfFile(file: CaseFile): Promise<readonly Cell[]> {
-  const { models = [undefined], instructions = [undefined], repeats = 1 } = file;
+/** `ofRecords`: one cell for each case, in place of all that a live run compares. */
+async function cellsOfFile(file: CaseFile, ofRecords: boolean): Promise<readonly Cell[]> {
+  const variants = ofRecords ? [{ model: undefined, instruction: undefined, repeat: 1 }] : variantsOf(file);
   const cells: Cell[] = [];
   for (const one of file.cases) {
-    const record =
-      one.messages && one.tools !== 'recorded' ? undefined : await readRecord(besides(file, one.record!));
+    const needsRecord = ofRecords || !one.messages || one.tools === 'recorded';
+    if (needsRecord && one.record === undefined)
+      throw new LangoError('invalid-input', `${file.path}: the case "${one.name}" has no record.`);
+    const record = needsRecord ? await readRecord(besides(file, one.record!)) : undefined;
     const messages = one.messages?.map((text) => [textPart(text)]) ?? messagesIn(record!);
     const agent = one.agent ?? record?.tasks[0]!.agent;
-    for (const model of models)
-      for (const name of instructions) {
-        const instruction = name === undefined ? undefined : besides(file, name);
-        const text = instruction === undefined ? '' : await readFile(instruction, 'utf8');
-        for (let repeat = 1; repeat <= repeats; repeat += 1) {
-          const { expect: _, record: __, ...work } = one;
-          const about = [resolve(file.path), work, agent ?? '', model ?? '', text, repeat, messages];
-          const id = `${basename(file.path)}-${hashOf(about)}`;
-          const isFirst = model === models[0] && name === instructions[0];
-          cells.push({ file, one, model, instruction, repeat, isFirst, messages, agent, record, id });
-        }
-      }
+    const { expect, record: _, ...work } = one;
+    const rubrics = expect.flatMap(({ judge }) => judge ?? []);
+    for (const [index, { model, instruction, repeat }] of variants.entries()) {
+      const text = instruction === undefined ? '' : await readFile(instruction, 'utf8');
+      const varied = [model ?? '', text, repeat];
+      const id = `${basename(file.path)}-${hashOf([resolve(file.path), work, rubrics, file.judge ?? '', varied, messages])}`;
+      const about = { file, one, model, instruction, repeat, messages, agent, record };
+      cells.push({ ...about, isFirst: index === 0, id, taskFile: `${id}.json` });
+    }
   }
   return cells;
+}
+
+function variantsOf(file: CaseFile): readonly Pick<Cell, 'model' | 'instruction' | 'repeat'>[] {
+  const { models = [undefined], instructions = [undefined], repeats = 1 } = file;
+  return models.flatMap((model) =>
+    instructions.flatMap((name) => {
+      const instruction = name === undefined ? undefined : besides(file, name);
+      return Array.from({ length: repeats }, (_, index) => ({ model, instruction, repeat: index + 1 }));
+    }),
+  );
 }
 
 const ID_DIGITS = 16;

@@ -1,12 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { canonicalJson } from '../core/canonical-json.js';
-import { codeOf, LangoError } from '../core/errors.js';
 import { shorten } from '../core/text.js';
 import { replayTask } from '../replay/replay.js';
-import { parseTaskFile, parseTaskText, type TaskFile } from '../replay/task-file.js';
+import type { TaskFile } from '../replay/task-file.js';
 import { besides, type CaseFile, type EvalCase } from './case-file.js';
 import type { Use } from './deeds.js';
 import { failureOf, outcomeOf } from './expectations.js';
+import { recordedVerdict, withoutJudges } from './judge.js';
 
 /** The result of one case, or in a live run of one case with one model, instruction and repeat. */
 export interface CaseResult extends Partial<Use> {
@@ -30,22 +29,14 @@ type Checked = Pick<CaseResult, 'failures' | 'taskId'> & Use;
 
 /** Checks what a case expects on the events of a task. */
 export async function checkRecord(file: CaseFile, { expect }: EvalCase, record: TaskFile): Promise<Checked> {
-  const outcome = outcomeOf(record);
-  const context = { pathOf: (name: string) => besides(file, name) };
+  const outcome = outcomeOf(withoutJudges(record));
+  const context = {
+    pathOf: (name: string) => besides(file, name),
+    judge: (rubric: string) => recordedVerdict(record, rubric),
+  };
   const found = await Promise.all(expect.map((one) => failureOf(one, outcome, context)));
   const failures = found.filter((one) => one !== undefined);
   return { failures, taskId: record.tasks[0]!.id, ...outcome.use };
-}
-
-export async function readRecord(path: string): Promise<TaskFile> {
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    const hint = 'Write it with: lango tasks export ID --out FILE';
-    throw new LangoError('not-found', `The record ${path} cannot be read (${codeOf(cause)}).`, {
-      hint,
-      cause,
-    });
-  });
-  return parseTaskFile(parseTaskText(text));
 }
 
 const SHOWN_CHARACTERS = 300;

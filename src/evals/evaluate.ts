@@ -1,6 +1,6 @@
 import { errorText, LangoError } from '../core/errors.js';
-import { besides, readCases, type CaseFile, type EvalCase } from './case-file.js';
-import { checkRecord, differenceOf, readRecord, type CaseResult } from './check.js';
+import { besides, readCases, readRecord, type CaseFile, type EvalCase } from './case-file.js';
+import { checkRecord, differenceOf, type CaseResult } from './check.js';
 import { runLive, type LiveRun } from './live.js';
 
 export interface Evaluation {

@@ -20,7 +20,7 @@ export function outcomeOf(file: TaskFile): Outcome {
   return { tasks: file.tasks, answer: answerOf(file.tasks[0]!), deeds: deedsIn(file), use: useOf(file) };
 }
 
-interface Verdict {
+export interface Verdict {
   readonly holds: boolean;
   /** What was found, as part of a sentence. */
   readonly found: string;
@@ -30,6 +30,8 @@ interface Verdict {
 interface CheckContext {
   /** The absolute path of a file that the case names. */
   readonly pathOf: (name: string) => string;
+  /** Rejects when no judge has answered. */
+  readonly judge: (rubric: string) => Promise<Verdict>;
 }
 
 /** Checks one expectation. Returns what is wrong, as a sentence; undefined when the expectation holds. */
@@ -38,11 +40,15 @@ export async function failureOf(
   outcome: Outcome,
   context: CheckContext,
 ): Promise<string | undefined> {
-  const { holds, found } = await verdictOn(expected, outcome, context);
-  if (holds !== (expected.not ?? false)) return undefined;
   const { not, ...wanted } = expected;
-  const what = Object.entries(wanted).map(([key, value]) => `${key} ${shown(value as Json)}`);
-  return `expected ${not ? 'not ' : ''}${what.join(', ')}, but ${found}`;
+  const what = Object.entries(wanted).map(([key, value]) => `${key} ${shown(value)}`);
+  const sentence = `expected ${not ? 'not ' : ''}${what.join(', ')}, but`;
+  try {
+    const { holds, found } = await verdictOn(expected, outcome, context);
+    return holds === (not ?? false) ? `${sentence} ${found}` : undefined;
+  } catch (error) {
+    return `${sentence} it could not be checked: ${errorText(error)}`;
+  }
 }
 
 const SHOWN_CHARACTERS = 200;
@@ -54,7 +60,7 @@ function shown(value: Json): string {
 async function verdictOn(
   expected: Expectation,
   outcome: Outcome,
-  { pathOf }: CheckContext,
+  { pathOf, judge }: CheckContext,
 ): Promise<Verdict> {
   const { answer, deeds, use } = outcome;
   const { text } = answer;
@@ -66,6 +72,7 @@ async function verdictOn(
     return { holds: new RegExp(expected.matches, 'u').test(text), found: said };
   if (expected.schema !== undefined) return fitsSchema(expected.schema, answer);
   if (expected.rule !== undefined) return ruleSays(pathOf(expected.rule), outcome);
+  if (expected.judge !== undefined) return judge(expected.judge);
   if (expected.order !== undefined) return inOrder(expected.order, deeds);
   if (expected.tool !== undefined || expected.asked !== undefined) return called(expected, deeds);
   return within(expected, use);

@@ -1,4 +1,5 @@
 import { createClient, type AgentClient } from '../a2a/client/client.js';
+import type { DefinedAgent } from '../agents/defined-agent.js';
 import type { LoadedConfig } from '../config/load.js';
 import { tokenCredential } from '../core/credential.js';
 import { silentLogger, type Logger } from '../core/logger.js';
@@ -14,6 +15,7 @@ import { parseTaskPage, type TaskFile } from '../replay/task-file.js';
 export interface NodeOptions extends LoadedConfig {
   readonly logger: Logger;
   readonly replaceTool: (tool: Tool) => Tool;
+  readonly agents?: readonly DefinedAgent[] | undefined;
 }
 
 /** Makes a server of a configuration, which has not started. */

@@ -51,6 +51,10 @@ const tools = [
 /** Calls the tools that the request names, as "look a, drop b", and says what came back. */
 const obedient = () =>
   scriptedModel((request: ModelRequest) => {
+    const isJudge = request.system.some(({ text }) => text.includes('You judge the answer'));
+    const content = JSON.stringify(request.messages);
+    if (isJudge)
+      return JSON.stringify({ passes: content.includes('live a'), reason: `it is ${content.length} long` });
     const asked = request.messages.findLast(({ role }) => role === 'user')!;
     const words = JSON.stringify(asked).match(/(look|drop) \w+/g) ?? [];
     const done = request.messages.at(-1)?.role === 'results';
@@ -137,6 +141,31 @@ describe('a live run', () => {
     );
     expect(results.map(({ failures }) => failures)).toEqual([[], []]);
     expect(calls).toEqual(['look a']);
+  });
+
+  it('asks a judge, whose answers are in the record, and are asked for once', async () => {
+    const rubric = { judge: 'It names a.' };
+    const one = { name: 'a', record: 'a.json', messages: ['look a'], expect: [rubric, { turns: 2 }] };
+    const worse = {
+      ...one,
+      name: 'b',
+      record: 'b.json',
+      messages: ['look b'],
+      expect: [{ ...rubric, not: true }],
+    };
+    const { results } = await run({ cases: [one, worse] }, { writesRecords: true });
+    expect(results.map(({ failures }) => failures)).toEqual([[], []]);
+    expect((await evaluate(file)).passed).toBe(true);
+
+    const other = { cases: [{ ...one, expect: [{ judge: 'It is short.' }] }] };
+    await writeFile(file, JSON.stringify(other));
+    const [unasked] = (await evaluate(file)).results;
+    expect(unasked!.failures).toEqual([expect.stringContaining('No judge has answered by this rubric yet')]);
+    const model = obedient();
+    const judged = await run(other, { model, judgesOnly: true, folder: `${folder}/judged` });
+    expect([judged.passed, model.requests.length]).toEqual([true, 1]);
+    expect((await evaluate(file)).passed).toBe(true);
+    expect(calls.toSorted()).toEqual(['look a', 'look b']);
   });
 
   it('begins nothing once the budget is spent', async () => {
@@ -229,6 +258,8 @@ describe('lango eval --live', () => {
       'second 2',
     ]);
     const seen = Map.groupBy(asked, ({ model, rules }) => `${model} ${rules}`);
+    expect(await langoHere(args('--run', 'x'))).toMatchObject({ code: 0 });
+    expect(asked).toHaveLength(8);
     expect([...seen].map(([name, all]) => `${name} ${all.length}`).sort()).toEqual([
       'first false 2',
       'first true 2',
@@ -237,7 +268,9 @@ describe('lango eval --live', () => {
     ]);
   });
 
-  it('goes on after a kill with the same run, and asks for no answer twice', async () => {
+  /** Three starts of the real program take seconds. */
+  const inCampaigns = process.env['LANGO_CAMPAIGN'] ? it : it.skip;
+  inCampaigns('goes on after a kill with the same run, and asks for no answer twice', async () => {
     const names = ['a', 'b', 'c', 'd'];
     await writeFile(
       file,
