@@ -1,9 +1,12 @@
-import { writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '../config/load.js';
+import { codeOf } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import { counted } from '../core/text.js';
 import type { CaseResult } from '../evals/check.js';
+import { compareResults, type CaseChange } from '../evals/compare.js';
 import { evaluateCases } from '../evals/evaluate.js';
 import { junitXml } from '../evals/junit.js';
 import type { LiveRun } from '../evals/live.js';
@@ -21,6 +24,7 @@ interface EvalFlags extends FolderFlags {
   readonly parallel: number;
   readonly record?: boolean;
   readonly junit?: string;
+  readonly compare?: string;
 }
 
 /** `lango eval`: checks what tasks did against what cases expect. */
@@ -31,16 +35,65 @@ export async function evaluate(path: string, call: Call<EvalFlags>): Promise<Rep
   if (!asks && (flags.run ?? flags.budget ?? flags.record) !== undefined)
     throw usageError('--run, --budget and --record belong to a live run.', 'Add --live.');
   const run = asks ? await liveRunOf(call) : undefined;
+  const before = flags.compare === undefined ? undefined : await readResults(flags.compare, call);
   const evaluation = await evaluateCases(path, run?.live);
   const { passed, results } = evaluation;
   if (flags.junit !== undefined) await writeFile(flags.junit, junitXml(evaluation));
+  const json = { ...evaluation, ...(run && { run: run.name }) };
+  if (run) await writeFile(join(run.live.folder, RESULTS), JSON.stringify(json));
+  const byChance = run !== undefined || before?.run !== undefined;
+  const changes = before && compareResults(before.results, results, byChance);
   const good = results.filter((result) => result.passed).length;
   return {
-    json: { ...evaluation, ...(run && { run: run.name }) },
-    lines: [...tableOf(results, terminal), `${good} of ${counted(results.length, 'case')} passed.`],
+    json: { ...json, ...(changes && { changes }) },
+    lines: [
+      ...tableOf(results, terminal),
+      `${good} of ${counted(results.length, 'case')} passed.`,
+      ...(changes ? changeLines(changes) : []),
+    ],
     notes: run ? [`Run ${run.name}. Its tasks are in ${safeLine(run.live.folder)}`] : [],
     exitCode: passed ? EXIT.ok : EXIT.failure,
   };
+}
+
+/** The file of a run with what `--json` prints. */
+const RESULTS = 'results.json';
+
+interface Results {
+  readonly run?: string;
+  readonly results: readonly CaseResult[];
+}
+
+/** Reads the results of a run by its name, or of a file that `--json` wrote. */
+async function readResults(given: string, call: Call<EvalFlags>): Promise<Results> {
+  const ofRun = async () => join((await loadConfigOf(call)).config.home, 'evals', given, RESULTS);
+  const path = RUN_NAME.test(given) && !existsSync(given) ? await ofRun() : given;
+  try {
+    const read = JSON.parse(await readFile(path, 'utf8')) as Results;
+    if (Array.isArray(read.results)) return read;
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT' && !(error instanceof SyntaxError)) throw error;
+  }
+  throw usageError(
+    `There are no results of an evaluation in ${safeLine(path)}.`,
+    'Name a run that came to its end, or a file that lango eval --json wrote.',
+  );
+}
+
+function changeLines(changes: readonly CaseChange[]): readonly string[] {
+  const others = changes.filter(
+    ({ change, figures }) => change !== 'same' || Object.keys(figures).length > 0,
+  );
+  const count = (passed: CaseChange['now']): string => (passed ? `${passed[0]} of ${passed[1]}` : 'none');
+  const shown = ({ mean, deviation }: { mean: number; deviation: number }): string =>
+    `${Number(mean.toPrecision(4))} ± ${Number(deviation.toPrecision(2))}`;
+  const lines = others.flatMap((each) => [
+    `${each.change.padEnd('unclear'.length)}  ${safeLine(nameOf(each))}: passed ${count(each.before)}, now ${count(each.now)}`,
+    ...Object.entries(each.figures).map(
+      ([figure, { before, now }]) => `         ${figure} ${shown(before)}, now ${shown(now)}`,
+    ),
+  ]);
+  return ['', ...(lines.length > 0 ? lines : ['Nothing became better or worse.'])];
 }
 
 const RUN_NAME = /^[\w.-]{1,64}$/;
@@ -70,7 +123,12 @@ function tableOf(results: readonly CaseResult[], { paint }: Terminal): readonly 
   });
 }
 
-function nameOf({ name, model, instruction, repeat }: CaseResult): string {
+function nameOf({
+  name,
+  model,
+  instruction,
+  repeat,
+}: Pick<CaseResult, 'name' | 'model' | 'instruction' | 'repeat'>): string {
   const varied = [model, instruction, repeat === undefined ? undefined : `#${repeat}`];
   return [name, ...varied.filter((one) => one !== undefined)].join('  ');
 }

@@ -211,6 +211,7 @@ function addEvalCommands(program: Command, act: Act): void {
     )
     .option('--record', 'with --live: the tasks of cases that pass become their records')
     .option('--junit <file>', 'also write the results as JUnit XML')
+    .option('--compare <run>', 'say what became better or worse since a live run, or a file of --json')
     .action(actionsOf(act, () => import('./eval.js'))('evaluate'));
   withServer(withJson(evaluate.command('new')))
     .description('make cases of your newest tasks on the server: a record and a case of each')

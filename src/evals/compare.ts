@@ -1,0 +1,114 @@
+import type { CaseResult } from './check.js';
+
+type Figure = 'cost' | 'tokens' | 'seconds';
+
+interface Spread {
+  readonly mean: number;
+  /** The standard deviation of the repeats. */
+  readonly deviation: number;
+}
+
+/** How a case with one model and one instruction did before, and does now. */
+export interface CaseChange extends Pick<CaseResult, 'name' | 'file' | 'model' | 'instruction'> {
+  /** `unclear`: another number of repeats passed, but that many differ by chance too. */
+  readonly change: 'better' | 'worse' | 'same' | 'unclear' | 'new' | 'gone';
+  /** The number of repeats that passed, of all; undefined where there is none. */
+  readonly before?: readonly [passed: number, all: number];
+  readonly now?: readonly [passed: number, all: number];
+  /** The figures that differ by more than their repeats do. */
+  readonly figures: Readonly<Partial<Record<Figure, { readonly before: Spread; readonly now: Spread }>>>;
+}
+
+/** Differences that chance makes less often than this count. */
+const CHANCE = 0.05;
+const FIGURES: readonly Figure[] = ['cost', 'tokens', 'seconds'];
+
+/** Compares two evaluations case by case. `byChance`: whether models were asked, so that results differ from run to run. */
+export function compareResults(
+  before: readonly CaseResult[],
+  now: readonly CaseResult[],
+  byChance: boolean,
+): readonly CaseChange[] {
+  const [ofBefore, ofNow] = [groupsOf(before), groupsOf(now)];
+  return [...new Set([...ofNow.keys(), ...ofBefore.keys()])].map((key) => {
+    const [was = [], is = []] = [ofBefore.get(key), ofNow.get(key)];
+    const { name, file, model, instruction } = (is[0] ?? was[0])!;
+    const about = { name, file, ...(model && { model }), ...(instruction && { instruction }) };
+    if (was.length === 0) return { ...about, change: 'new', now: passedOf(is), figures: {} };
+    if (is.length === 0) return { ...about, change: 'gone', before: passedOf(was), figures: {} };
+    const counts = [passedOf(was), passedOf(is)] as const;
+    const figures = FIGURES.flatMap((figure) => {
+      const [a, b] = [spreadOf(was, figure), spreadOf(is, figure)];
+      return a && b && isBeyond(a, b) ? [[figure, { before: a, now: b }]] : [];
+    });
+    const change = changeOf(...counts, byChance);
+    return {
+      ...about,
+      change,
+      before: counts[0],
+      now: counts[1],
+      figures: Object.fromEntries(figures) as object,
+    };
+  });
+}
+
+function groupsOf(results: readonly CaseResult[]): ReadonlyMap<string, readonly CaseResult[]> {
+  return Map.groupBy(results, ({ file, name, model = '', instruction = '' }) =>
+    JSON.stringify([file, name, model, instruction]),
+  );
+}
+
+type Passed = readonly [passed: number, all: number];
+
+const passedOf = (results: readonly CaseResult[]): Passed => [
+  results.filter(({ passed }) => passed).length,
+  results.length,
+];
+
+function changeOf(before: Passed, now: Passed, byChance: boolean): CaseChange['change'] {
+  const rise = now[0] / now[1] - before[0] / before[1];
+  if (rise === 0) return 'same';
+  if (byChance && probability(before, now) >= CHANCE) return 'unclear';
+  return rise > 0 ? 'better' : 'worse';
+}
+
+/** Fisher's exact test, two-sided: how often chance alone makes two samples at least as different as these. */
+function probability([passedA, a]: Passed, [passedB, b]: Passed): number {
+  const passed = passedA + passedB;
+  const ways = (of: number) => choose(a, of) * choose(b, passed - of);
+  const seen = ways(passedA);
+  let [rare, all] = [0, 0];
+  for (let of = Math.max(0, passed - b); of <= Math.min(a, passed); of += 1) {
+    all += ways(of);
+    if (ways(of) <= seen * (1 + 1e-9)) rare += ways(of);
+  }
+  return rare / all;
+}
+
+function choose(all: number, some: number): number {
+  let ways = 1;
+  for (let each = 1; each <= some; each += 1) ways = (ways * (all - some + each)) / each;
+  return ways;
+}
+
+interface Sample extends Spread {
+  readonly size: number;
+}
+
+/** Undefined with fewer than two repeats, which have no spread. */
+function spreadOf(results: readonly CaseResult[], figure: Figure): Sample | undefined {
+  const values = results.flatMap((result) => result[figure] ?? []);
+  const size = values.length;
+  if (size < 2) return undefined;
+  const mean = values.reduce((sum, value) => sum + value, 0) / size;
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return { mean, deviation: Math.sqrt(squares / (size - 1)), size };
+}
+
+/** The standard errors by which two means must be apart. */
+const ERRORS_APART = 2;
+
+function isBeyond(a: Sample, b: Sample): boolean {
+  const error = Math.sqrt(a.deviation ** 2 / a.size + b.deviation ** 2 / b.size);
+  return Math.abs(a.mean - b.mean) > ERRORS_APART * error;
+}
