@@ -101,6 +101,7 @@ export function ownerMount(parts: MountParts): Mount {
         peers: peers.states(),
         families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
         findings: families.flatMap(({ findings = [] }) => findings),
+        dailyCost: agentLimits(config).ownerCostPerDay,
         taskUse: limit === undefined ? undefined : { bytes: await storage.taskUse.of(scope), limit },
         push: parts.hasPush ? await storage.pushes.counts() : undefined,
       };

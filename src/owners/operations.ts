@@ -104,6 +104,8 @@ const nodeStatus = z.object({
   peers: z.array(agentStatus).readonly(),
   families: z.array(familyStatus).readonly().default([]),
   findings: z.array(finding).readonly().default([]),
+  /** The most that the models of one owner may cost in a day, if that is limited. */
+  dailyCost: z.object({ amount: z.number(), currency: z.string() }).optional(),
   /** The bytes that the caller's tasks take in the database, if they are limited. */
   taskUse: z.object({ bytes: z.number(), limit: z.number() }).optional(),
 });

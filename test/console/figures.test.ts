@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { silentLogger } from '../../src/core/logger.js';
@@ -59,7 +60,11 @@ const turnStart: NewEvent = { author: ROOT, body: { type: 'turn-start', step: 't
 
 describeConsole('what the console draws', () => {
   beforeAll(async () => {
-    stage = await Stage.open(undefined, fill, 'node: { name: loom }\n');
+    stage = await Stage.open(
+      undefined,
+      fill,
+      'node: { name: loom }\nagent: { limits: { ownerCostPerDay: 4 } }\n',
+    );
     page = await stage.signedIn();
     page.on('pageerror', (error) => faults.push(error.message));
     page.on('console', (line) => {
@@ -122,6 +127,25 @@ describeConsole('what the console draws', () => {
     await page.getByText('1 triple of it with').click();
     await page.getByText('learned of mill').waitFor();
     expect(await page.evaluate('window.hurt')).toBeUndefined();
+    expect(faults).toEqual([]);
+  });
+
+  it('draws the bill over days with the limit of a day, and exports it for tables', async () => {
+    await go('#/bill');
+    await page.getByRole('img', { name: /^Money in USD by model: anthropic\/claude-large/ }).waitFor();
+    await page.getByText('limit 4, dashed').waitFor();
+    await page.locator('.plot canvas').nth(1).waitFor();
+    await shot(page, 'bill-charts');
+    expect(await seriousFaults(page)).toEqual([]);
+    await page.getByLabel(/^By/).selectOption('agent');
+    await page.getByRole('img', { name: /^Tokens by agent: lango-orchestrator/ }).waitFor();
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export CSV' }).click(),
+    ]);
+    const [head, ...lines] = (await readFile(await saved.path(), 'utf8')).split('\r\n');
+    expect(head).toBe('day,owner,node,agent,model,input,output,cached,written,cost,currency');
+    expect(lines.some((line) => line.includes(',"<img src=x onerror=""window.hurt=1"">'))).toBe(true);
     expect(faults).toEqual([]);
   });
 });

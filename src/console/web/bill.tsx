@@ -2,9 +2,10 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { UsageRow } from '../../core/model.js';
 import { owner, readOf, viewed, type Owner } from './api.js';
-import { nodeName } from './node.js';
+import { Chart, partsOf, seriesOf } from './chart.js';
+import { node, nodeName } from './node.js';
 import { otherOwners, wordsOf } from './owners.js';
-import { Button, Choice, money, Note, number, Table, useLoaded } from './page.js';
+import { Button, Choice, money, Note, number, saveFile, Table, useLoaded } from './page.js';
 
 interface BillRow extends UsageRow {
   readonly day: string;
@@ -31,17 +32,90 @@ async function readBills(): Promise<readonly BillRow[]> {
   return rows;
 }
 
+const tokens = (rows: readonly BillRow[]) => rows.reduce((sum, row) => sum + row.input + row.output, 0);
+const nameIn = (row: BillRow, by: Group) => (by === 'node' ? nodeName(row.node) : (row[by] ?? ''));
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const MOST_DAYS = 60;
+
+/** Tokens and money of the last days, each in its bars, with the limit of a day. */
+function Charts({ rows, by }: Readonly<{ rows: readonly BillRow[]; by: Group }>) {
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const first = Math.min(today, ...rows.map((row) => Date.parse(row.day)));
+  const from = Math.max(first, today - (MOST_DAYS - 1) * DAY_MS);
+  const times = partsOf(from, DAY_MS);
+  const valued = rows.map((row) => ({ row, at: Date.parse(row.day), name: nameIn(row, by) }));
+  const limit = node.value?.dailyCost;
+  const currencies = new Set(rows.flatMap(({ cost, currency }) => (cost ? currency : [])));
+  return (
+    <div class="columns">
+      <Chart
+        label={`Tokens by ${by}`}
+        format={(value) => value.toLocaleString(undefined, { notation: 'compact' })}
+        {...{ times, partMs: DAY_MS }}
+        series={seriesOf(
+          valued.map(({ row, ...one }) => ({ ...one, value: row.input + row.output })),
+          times,
+        )}
+      />
+      {[...currencies].map((currency) => (
+        <Chart
+          key={currency}
+          label={`Money in ${currency} by ${by}`}
+          format={(value) => value.toLocaleString(undefined, { maximumSignificantDigits: 3 })}
+          {...{ times, partMs: DAY_MS }}
+          limit={limit?.currency === currency ? limit.amount : undefined}
+          series={seriesOf(
+            valued
+              .filter(({ row }) => row.currency === currency)
+              .map(({ row, ...one }) => ({ ...one, value: row.cost ?? 0 })),
+            times,
+          )}
+        />
+      ))}
+    </div>
+  );
+}
+
+const COLUMNS = [
+  'day',
+  'owner',
+  'node',
+  'agent',
+  'model',
+  'input',
+  'output',
+  'cached',
+  'written',
+  'cost',
+  'currency',
+] as const;
+
+function csvOf(rows: readonly BillRow[]): string {
+  const lines = rows.map((row) => COLUMNS.map((name) => cellOf(row[name] ?? '')).join(','));
+  return `${[COLUMNS.join(','), ...lines].join('\r\n')}\r\n`;
+}
+
+/** A text that a program of tables would take for a formula gets a quote before it: others choose the names of agents. */
+function cellOf(value: string | number): string {
+  if (typeof value === 'number') return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
 export function BillView() {
   const [group, setGroup] = useState<Group>('day');
+  const [day, setDay] = useState('');
   const ofAll = group === 'owner';
   const { value: others = [] } = useLoaded(otherOwners, []);
   const offered = GROUPS.filter((name) => name !== 'owner' || (others.length > 0 && !viewed.value));
   const { value, fault, reload } = useLoaded(() => (ofAll ? readBills() : readBill()), [ofAll]);
   if (!value) return <Note>{fault || 'Adding up the bill…'}</Note>;
-  const groups = [
-    ...Map.groupBy(value, (row) => (group === 'node' ? nodeName(row.node) : (row[group] ?? ''))),
-  ].sort(([a], [b]) => (a < b ? 1 : -1));
-  const tokens = (rows: readonly BillRow[]) => rows.reduce((sum, row) => sum + row.input + row.output, 0);
+  const days = [...new Set(value.map((row) => row.day))].sort().toReversed();
+  const rows = day === '' ? value : value.filter((row) => row.day === day);
+  const groups = [...Map.groupBy(rows, (row) => nameIn(row, group))].sort(
+    group === 'day' ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => tokens(b) - tokens(a),
+  );
   const most = Math.max(1, ...groups.map(([, rows]) => tokens(rows)));
   const unpriced = [...new Set(value.filter(({ cost }) => cost === undefined).map(({ model }) => model))];
   return (
@@ -49,10 +123,26 @@ export function BillView() {
       <h2>Bill</h2>
       <div class="filters">
         <Choice label="By" value={group} names={offered} onChoose={(name) => setGroup(name as Group)} />
+        <Choice
+          label="Of"
+          value={day}
+          names={['', ...days]}
+          wordsOf={(name) => name || 'all days'}
+          onChoose={setDay}
+        />
         <Button onClick={reload}>Read again</Button>
+        <Button
+          onClick={() => saveFile('lango-bill.csv', 'text/csv', csvOf(rows))}
+          disabled={rows.length === 0}
+        >
+          Export CSV
+        </Button>
       </div>
       {fault && <Note>{fault}</Note>}
-      {groups.length === 0 && <Note>Your tasks have cost nothing yet.</Note>}
+      {groups.length === 0 && (
+        <Note>Your tasks have cost nothing yet. What they use shows here once they end.</Note>
+      )}
+      {days.length > 0 && <Charts rows={value} by={group === 'day' ? 'model' : group} />}
       {groups.length > 0 && (
         <Table
           caption={`What ${ofAll ? 'the tasks of all owners' : 'your tasks'} cost, with all that they delegated`}
@@ -66,7 +156,7 @@ export function BillView() {
             ))}
           </tbody>
           <tfoot>
-            <Sums name="in all" rows={value} />
+            <Sums name="in all" rows={rows} />
           </tfoot>
         </Table>
       )}

@@ -12,7 +12,7 @@ type ChartProps = Omit<PlotOptions, 'onPoint'> & { readonly label: string };
 export function Chart({ label, ...options }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
   const [point, onPoint] = useState<number>();
-  const { times, series, partMs, format } = options;
+  const { times, series, partMs, format, limit } = options;
   useEffect(() => {
     let isOver = false;
     let remove = () => {};
@@ -23,7 +23,7 @@ export function Chart({ label, ...options }: ChartProps) {
       isOver = true;
       remove();
     };
-  }, [JSON.stringify([times, series])]);
+  }, [JSON.stringify([times, series, limit])]);
   const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);
   const valueOf = ({ values }: Series) => (point === undefined ? sum(values) : (values[point] ?? 0));
   const text = series.map((one) => `${one.name} ${format(sum(one.values))}`).join(', ');
@@ -31,6 +31,7 @@ export function Chart({ label, ...options }: ChartProps) {
     <figure class="chart">
       <figcaption>
         {label}
+        {limit !== undefined && <small> limit {format(limit)}, dashed</small>}
         {point !== undefined && <small> {partWords(times[point]!, partMs)}</small>}
       </figcaption>
       <div class="plot" ref={box} role="img" aria-label={`${label}: ${text}`} />

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { owner } from './api.js';
 import { KnowledgeGraph } from './knowledge-graph.js';
 import { loadNode } from './node.js';
-import { Button, link, names, Note, Rows, TwoClicks, useAction, useLoaded } from './page.js';
+import { Button, link, names, Note, Rows, saveFile, TwoClicks, useAction, useLoaded } from './page.js';
 import { exact, Json, visible } from './parts.js';
 import { titleOf } from './tasks.js';
 import type { Task } from './wire.js';
@@ -161,8 +161,5 @@ async function exportAll(kinds: readonly string[]): Promise<void> {
       after = page.next;
     }
   }
-  const file = new Blob([JSON.stringify(all, undefined, 2)], { type: 'application/json' });
-  const url = URL.createObjectURL(file);
-  Object.assign(document.createElement('a'), { href: url, download: 'lango-data.json' }).click();
-  URL.revokeObjectURL(url);
+  saveFile('lango-data.json', 'application/json', JSON.stringify(all, undefined, 2));
 }

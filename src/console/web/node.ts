@@ -8,6 +8,7 @@ export interface NodeStatus {
   readonly model: string;
   readonly published: readonly string[];
   readonly peers: readonly AgentState[];
+  readonly dailyCost?: { readonly amount: number; readonly currency: string };
   readonly taskUse?: { readonly bytes: number; readonly limit: number };
   readonly findings?: readonly { readonly subject: string; readonly text: string; readonly hint?: string }[];
 }

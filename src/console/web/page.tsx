@@ -251,3 +251,10 @@ export function money(rows: readonly { readonly cost?: number; readonly currency
   });
   return sums.join(', ');
 }
+
+/** Has the browser save a text as a file. */
+export function saveFile(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  Object.assign(document.createElement('a'), { href: url, download: name }).click();
+  URL.revokeObjectURL(url);
+}

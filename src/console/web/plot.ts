@@ -13,6 +13,8 @@ export interface PlotOptions {
   readonly partMs: number;
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
+  /** A limit, drawn as a dashed line where it is near. */
+  readonly limit?: number | undefined;
   /** Called with the part of time below the pointer. */
   readonly onPoint: (index: number | undefined) => void;
 }
@@ -20,7 +22,11 @@ export interface PlotOptions {
 const HEIGHT = 180;
 const BAR_SHARE = 0.75;
 const WIDEST_BAR = 48;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const DAYS = [1, 2, 7, 14];
 const AXIS_WIDTH = 56;
+/** A limit is drawn when it is less than so many times the highest bar. */
+const NEAR = 4;
 
 /** Draws stacked bars over time into `box`, as wide as it is. Returns a function that removes them. */
 export function plot(box: HTMLElement, options: PlotOptions): () => void {
@@ -40,7 +46,7 @@ export function plot(box: HTMLElement, options: PlotOptions): () => void {
   };
 }
 
-function draw(box: HTMLElement, { times, partMs, series, format, onPoint }: PlotOptions): UPlot {
+function draw(box: HTMLElement, { times, partMs, series, format, limit = 0, onPoint }: PlotOptions): UPlot {
   const bars = UPlot.paths.bars!({ size: [BAR_SHARE, WIDEST_BAR] });
   const { font } = getComputedStyle(box);
   const [ink, line] = ['--quiet', '--line'].map((name) => colorOf(box, name)) as [string, string];
@@ -48,18 +54,30 @@ function draw(box: HTMLElement, { times, partMs, series, format, onPoint }: Plot
   // The highest bars are drawn first, and the lower ones over them.
   const stacked = stack(series).reverse();
   const half = partMs / 2_000;
+  const isByDay = partMs >= DAY_MS;
   return new UPlot(
     {
       width: box.clientWidth,
       height: HEIGHT,
+      // Days are those of UTC, as on the bill.
+      ...(isByDay && { tzDate: (time) => UPlot.tzDate(new Date(time * 1_000), 'Etc/UTC') }),
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       scales: {
         x: { range: () => [times[0]! / 1_000 - half, times.at(-1)! / 1_000 + half] },
-        y: { range: (_, __, most) => [0, Math.max(most * 1.05, Number.MIN_VALUE)] },
+        y: {
+          range: (_, __, most) => [
+            0,
+            1.05 * Math.max(most, limit < NEAR * most ? limit : 0, Number.MIN_VALUE),
+          ],
+        },
       },
       axes: [
-        { ...axis, grid: { show: false } },
+        {
+          ...axis,
+          grid: { show: false },
+          ...(isByDay && { incrs: DAYS.map((days) => (days * DAY_MS) / 1_000) }),
+        },
         { ...axis, size: AXIS_WIDTH, values: (_, values) => values.map(format) },
       ],
       series: [
@@ -69,11 +87,29 @@ function draw(box: HTMLElement, { times, partMs, series, format, onPoint }: Plot
           ...{ fill: colorOf(box, color), stroke: colorOf(box, color) },
         })),
       ],
-      hooks: { setCursor: [({ cursor: { idx } }) => onPoint(idx ?? undefined)] },
+      hooks: {
+        draw: limit > 0 ? [(drawn) => drawLimit(drawn, limit, colorOf(box, '--bad'))] : [],
+        setCursor: [({ cursor: { idx } }) => onPoint(idx ?? undefined)],
+      },
     },
     [times.map((time) => time / 1_000), ...stacked.map(({ values }) => [...values])],
     box,
   );
+}
+
+function drawLimit(drawn: UPlot, limit: number, color: string): void {
+  const { ctx, bbox } = drawn;
+  const y = drawn.valToPos(limit, 'y', true);
+  if (y < bbox.top) return;
+  ctx.save();
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.setLineDash([8, 6]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
+  ctx.stroke();
+  ctx.restore();
 }
 
 function stack(series: readonly Series[]): Series[] {
