@@ -4,7 +4,8 @@ import type { Json } from '../core/json.js';
 import { textPart, type Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
 import { partOf } from '../core/origin.js';
-import { endsText, type EventBody, type Question } from '../core/task.js';
+import { endsText } from '../core/activity.js';
+import type { EventBody, Question } from '../core/task.js';
 import { counted, shorten } from '../core/text.js';
 import { sayAnswer } from './model-turn.js';
 

@@ -160,6 +160,8 @@ export class Renderer {
     switch (activity.type) {
       case 'turn-start':
         return undefined;
+      case 'thinking':
+        return paint.dim(`✻ ${safeLine(activity.text, RESULT_CHARACTERS)}`);
       case 'tool-call':
         return `▸ ${paint.yellow(safeLine(activity.tool))} ${argumentsText(activity.arguments)}`.trimEnd();
       case 'tool-result': {

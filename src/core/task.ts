@@ -123,6 +123,7 @@ export interface Reply {
 /** An action of an agent, as others see it. A text with an `id` is a part of that message; `replace` restarts it. */
 export type Activity =
   | { readonly type: 'turn-start' }
+  | { readonly type: 'thinking'; readonly text: string }
   | { readonly type: 'text'; readonly text: string; readonly id?: string; readonly replace?: boolean }
   | { readonly type: 'tool-call'; readonly tool: string; readonly arguments: JsonObject }
   | { readonly type: 'tool-result'; readonly tool: string; readonly isError: boolean; readonly text: string }
@@ -302,42 +303,6 @@ export interface TaskEvent extends NewEvent {
   readonly seq: number;
   /** Milliseconds since the epoch, by the store's clock. */
   readonly at: number;
-}
-
-/** The most characters of a tool's result that an activity shows. */
-const SHOWN_RESULT_CHARACTERS = 2_000;
-
-/** Returns the activity that an entry reports; undefined when it reports none. */
-export function activityOf(body: EventBody): Activity | undefined {
-  switch (body.type) {
-    case 'activity':
-      return body.activity;
-    case 'text-delta': {
-      const { artifactId: id, text, replace } = body;
-      return { type: 'text', id, text, ...(replace ? { replace } : {}) };
-    }
-    case 'turn-start':
-      return { type: 'turn-start' };
-    case 'tool-call':
-      return { type: 'tool-call', tool: body.tool, arguments: body.arguments };
-    case 'tool-result': {
-      const { name, isError, content } = body.result;
-      return { type: 'tool-result', tool: name, isError, text: content.slice(0, SHOWN_RESULT_CHARACTERS) };
-    }
-    case 'delegation-start':
-      return { type: 'delegation-start', agent: body.agent, request: body.request };
-    case 'delegation-end': {
-      const { type, agent, state, reason } = body;
-      return { type, agent, state, ...(reason === undefined ? {} : { reason }) };
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** Whether a text that its author wrote before is over: what the author says next is another one. */
-export function endsText({ type }: Activity): boolean {
-  return type === 'tool-call' || type === 'delegation-start' || type === 'turn-start';
 }
 
 /** Whether the entry holds text from outside. */

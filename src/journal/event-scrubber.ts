@@ -1,6 +1,7 @@
 import type { Origin } from '../core/origin.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
-import { endsText, type EventBody, type LiveText, type NewEvent, type TextDelta } from '../core/task.js';
+import { endsText } from '../core/activity.js';
+import type { EventBody, LiveText, NewEvent, TextDelta } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 import { scrubEvent } from '../scrub/data.js';
 

@@ -1,7 +1,8 @@
 import { textPart } from '../core/message.js';
 import { all, type Query } from '../core/sql.js';
 import type { Origin } from '../core/origin.js';
-import { activityOf, type EventBody, type TaskEvent } from '../core/task.js';
+import { activityOf } from '../core/activity.js';
+import type { EventBody, TaskEvent } from '../core/task.js';
 import { assertUnchanged, eventsIn, type EventRow } from './event-rows.js';
 import { toTaskEvent, type StoredEvent } from './rows.js';
 import type { TaskSql } from './task-sql.js';

@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import { viewAt, type Item } from '../../src/console/web/fold.js';
 import type { StreamEvent, Task } from '../../src/console/web/wire.js';
 import { EXTENSIONS } from '../../src/core/extensions.js';
+import type { ModelAnswer } from '../../src/core/model.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, say, withPreamble } from '../support/scripted-model.js';
 import { sendText, withServer, type TestServer } from '../support/server.js';
@@ -29,9 +30,38 @@ async function readTask(
 function lineOf(item: Item): string {
   if (item.kind === 'tool') return `${item.author} calls ${item.tool}`;
   if (item.kind === 'delegation') return `${item.author} asks ${item.agent}`;
+  if (item.kind === 'thinking') return `${item.author} thought: ${item.text}`;
   const who = item.kind === 'user' ? 'user' : item.author;
   return `${who}: ${item.parts.map(({ text = '' }) => text).join('')}`;
 }
+
+it('the console shows what models thought before what they said, of sub-agents too', async () => {
+  const thinking = (text: string, answer: ModelAnswer): ModelAnswer => {
+    const block = { type: 'thinking', thinking: text, signature: 'x' };
+    return { ...answer, content: [{ type: 'opaque', provider: 'scripted', block }, ...answer.content] };
+  };
+  const model = new ScriptedModel({
+    orchestrator: [
+      thinking('Who reads?', withPreamble('I ask.', call(ask('librarian', 'read', false)))),
+      thinking('Now I know.', say('It is x.')),
+    ],
+    librarian: [thinking('Easy.', say('x'))],
+  });
+  await withServer({ tools: [toolNamed('search_x')], model }, async (server) => {
+    const { taskId } = await sendText(server, 'go');
+    const { task, events } = await readTask(server, taskId);
+    expect(viewAt(task, events, events.length).items.map(lineOf)).toEqual([
+      'user: go',
+      'lango-orchestrator thought: Who reads?',
+      'lango-orchestrator: I ask.',
+      'lango-orchestrator asks librarian',
+      'librarian thought: Easy.',
+      'librarian: x',
+      'lango-orchestrator thought: Now I know.',
+      'lango-orchestrator: It is x.',
+    ]);
+  });
+});
 
 it('the console shows a text before a call, the call, and the text after it in this order', async () => {
   const work = ['exec_one', { path: 'x' }] as const;

@@ -1,7 +1,8 @@
 import { readPages } from '../../core/journal.js';
 import type { Message } from '../../core/message.js';
 import type { Origin } from '../../core/origin.js';
-import { activityOf, type Scope, type TaskEvent, type TaskRecord } from '../../core/task.js';
+import { activityOf } from '../../core/activity.js';
+import type { Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import { toUpdate } from '../translate/events.js';
 import type { MessageIds } from '../translate/content.js';
 import type { TaskCall, TaskCalls } from '../translate/task-calls.js';

@@ -2,7 +2,8 @@ import type { StreamResponse } from '@a2a-js/sdk';
 import { newId } from '../../core/ids.js';
 import { textOf, textPart, type Artifact, type Message } from '../../core/message.js';
 import type { Usage } from '../../core/model.js';
-import { activityOf, type Activity, type BodyOf, type TaskEvent } from '../../core/task.js';
+import { activityOf } from '../../core/activity.js';
+import type { Activity, BodyOf, TaskEvent } from '../../core/task.js';
 import { authorMetadata, type AuthorMark } from './extensions.js';
 import { toWireUpdate, type ArtifactUpdate, type StatusUpdate } from './updates.js';
 

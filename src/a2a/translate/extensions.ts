@@ -111,6 +111,7 @@ const MESSAGE_ID_MAX = 2_000;
 const text = z.string();
 const activitySchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('turn-start') }),
+  z.object({ type: z.literal('thinking'), text }),
   z.object({
     type: z.literal('text'),
     text,

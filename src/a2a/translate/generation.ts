@@ -1,6 +1,7 @@
 import { GENERATION } from '../../core/extensions.js';
 import type { StreamResponse } from '@a2a-js/sdk';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { activityOf } from '../../core/activity.js';
 import type { EventBody, EventType, TaskEvent, TaskState } from '../../core/task.js';
 
 /*
@@ -8,14 +9,14 @@ import type { EventBody, EventType, TaskEvent, TaskState } from '../../core/task
  * grows by 1 with each event of a stream. See docs/reference/extensions/generation.md.
  */
 
-/** Whether clients see an event of this type. */
+/** Whether clients see an event of this type. They see the end of a turn only with thoughts of its model. */
 const SHOWN: Readonly<Record<EventType, boolean>> = {
   message: false,
   'run-start': true,
   'turn-start': true,
   'text-delta': true,
   artifact: true,
-  'turn-end': false,
+  'turn-end': true,
   'results-cleared': false,
   'tool-call': true,
   'tool-result': true,
@@ -54,9 +55,14 @@ export class Changes {
   add({ seq, body }: TaskEvent): boolean {
     // The start of the run has just reported that the task is working.
     const isRepeat = this.#last === 'run-start' && body.type === 'turn-start';
+    const isMute = body.type === 'turn-end' && activityOf(body) === undefined;
     const begins = isBareStatus(body, 'submitted');
     const isShown =
-      SHOWN[body.type] && !isRepeat && !begins && !(this.#hasBegun && isBareStatus(body, 'working'));
+      SHOWN[body.type] &&
+      !isMute &&
+      !isRepeat &&
+      !begins &&
+      !(this.#hasBegun && isBareStatus(body, 'working'));
     this.#hasBegun = begins || (body.type === 'turn-start' && body.step.startsWith(EXECUTE));
     this.#last = body.type;
     if (isShown) this.#generation += 1;

@@ -56,6 +56,14 @@ function ItemView({ item, isOpen, onEdit }: ItemProps) {
           )}
         </article>
       );
+    case 'thinking':
+      return (
+        <Step
+          kind="step"
+          summary={`${item.author} thought`}
+          inside={() => <p class="text">{visible(item.text)}</p>}
+        />
+      );
     case 'tool': {
       const { tool, result, arguments: given } = item;
       const end = result ? (result.isError ? ': failed' : ': done') : isOpen ? '…' : ': no result';

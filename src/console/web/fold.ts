@@ -1,4 +1,4 @@
-import { endsText } from '../../core/task.js';
+import { endsText } from '../../core/activity.js';
 import { activityIn, authorIn, seqOf, waits } from './wire.js';
 import type { Artifact, Message, Part, Status, StreamEvent, Task } from './wire.js';
 
@@ -6,6 +6,7 @@ import type { Artifact, Message, Part, Status, StreamEvent, Task } from './wire.
 export type Item =
   | { readonly kind: 'user'; readonly key: string; readonly parts: readonly Part[] }
   | (ByAgent & { readonly kind: 'text'; parts: Part[] })
+  | (ByAgent & { readonly kind: 'thinking'; readonly text: string })
   | (ByAgent & { readonly kind: 'artifact'; readonly name: string; parts: Part[] })
   | (ByAgent & {
       readonly kind: 'tool';
@@ -105,6 +106,14 @@ function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): vo
       else if (known?.kind === 'text') known.parts.push(part);
       else items.push({ kind: 'text', key, author, parts: [part] });
       if (activity.id !== undefined && !known) open.set(`text ${activity.id}`, items.at(-1)!);
+      return;
+    }
+    case 'thinking': {
+      // It is told with the end of the turn, and came before what the turn said.
+      const said = items.at(-1);
+      const isSaid = (said?.kind === 'text' || said?.kind === 'artifact') && said.author === author;
+      const item: Item = { kind: 'thinking', key: `thinking ${key}`, author, text: activity.text };
+      items.splice(isSaid ? -1 : items.length, 0, item);
       return;
     }
     case 'tool-call':
