@@ -25,7 +25,7 @@ export interface Journal {
   /** Yields the events with `seq > after` once durable, in order, in batches. Ends after the terminal event or an abort. */
   follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]>;
   /** The same, and after the durable events what the task's run in this process has said since. Read it, or call `return`. */
-  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterableIterator<Watched>;
+  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterableIterator<Watched, undefined>;
 }
 
 /** One of both may be empty. */

@@ -27,8 +27,6 @@ export class AppendNotifications {
   readonly #options: NotificationsOptions;
   readonly #source: Source;
   readonly #subscriptions = new Map<string, Set<Subscription>>();
-  /** The heads that the last poll found. */
-  #heads = new Map<string, number>();
   #willPoll = false;
   /** The subscriptions to tasks with new live text. */
   readonly #unshown = new Set<Subscription>();
@@ -39,8 +37,9 @@ export class AppendNotifications {
     this.#source = { ...options, remove: (...subscribed) => this.#remove(...subscribed) };
   }
 
-  notify(taskId: string): void {
-    for (const subscription of this.#subscriptions.get(taskId) ?? []) subscription.wake();
+  /** Wakes those who have not read up to the head of the task. */
+  notify(taskId: string, head = Infinity): void {
+    for (const subscription of this.#subscriptions.get(taskId) ?? []) subscription.wake(head);
   }
 
   /** Wakes those who watch the task for more than its events, soon and together with those of other tasks. */
@@ -51,7 +50,7 @@ export class AppendNotifications {
   }
 
   /** Call `return` of a subscription that is not read to its end. */
-  subscribe(subscribed: Subscribed): AsyncIterableIterator<Watched> {
+  subscribe(subscribed: Subscribed): AsyncIterableIterator<Watched, undefined> {
     const { taskId } = subscribed;
     const subscription = new Subscription(subscribed, this.#source);
     this.#subscriptions.set(taskId, (this.#subscriptions.get(taskId) ?? new Set()).add(subscription));
@@ -91,8 +90,7 @@ export class AppendNotifications {
   async #pollHeads(): Promise<void> {
     try {
       const heads = await this.#options.store.heads([...this.#subscriptions.keys()]);
-      for (const { id, head } of heads) if (this.#heads.get(id) !== head) this.notify(id);
-      this.#heads = new Map(heads.map(({ id, head }) => [id, head]));
+      for (const { id, head } of heads) this.notify(id, head);
     } catch {
       // The followers find out by themselves: their next read fails too.
       for (const taskId of this.#subscriptions.keys()) this.notify(taskId);
@@ -108,7 +106,7 @@ interface Source extends NotificationsOptions {
 }
 
 /** Reads the events of a task from the journal alone, so that all subscribers see the same. It ends after the terminal event or an abort. */
-class Subscription implements AsyncIterableIterator<Watched> {
+class Subscription implements AsyncIterableIterator<Watched, undefined> {
   readonly #taskId: string;
   readonly #signal: AbortSignal;
   readonly #source: Source;
@@ -126,14 +124,15 @@ class Subscription implements AsyncIterableIterator<Watched> {
     this.#source = source;
     this.isLive = isLive;
     this.#cursor = after;
-    signal.addEventListener('abort', this.wake);
+    signal.addEventListener('abort', this.#resume);
   }
 
-  /** Call it when the journal may have more events. */
-  readonly wake = (): void => {
+  /** Call it when the journal has events up to `head`. */
+  wake(head: number): void {
+    if (head <= this.#cursor) return;
     this.#hasEvents = true;
     this.#resume();
-  };
+  }
 
   /** Returns false when the last call was just before. */
   wakeLive(now: number): boolean {
@@ -175,17 +174,17 @@ class Subscription implements AsyncIterableIterator<Watched> {
     return this;
   }
 
-  #resume(): void {
+  readonly #resume = (): void => {
     this.#isAwake = true;
     this.#onNews?.();
-  }
+  };
 
   /** Moves on to the newest of the events, and adds the live text that follows it. */
   #advance(events: readonly TaskEvent[]): Watched | undefined {
     const last = events.at(-1);
     this.#cursor = last?.seq ?? this.#cursor;
     const isPage = events.length === PAGE;
-    if (isPage) this.wake();
+    if (isPage) this.wake(Infinity);
     const live = this.isLive && !isPage ? this.#source.liveText(this.#taskId, this.#cursor) : [];
     if (last?.body.type === 'run-end' && isTerminal(last.body.state)) this.#close();
     return last || live.length > 0 ? { events, live } : undefined;
@@ -193,7 +192,7 @@ class Subscription implements AsyncIterableIterator<Watched> {
 
   #close(): void {
     this.#isOpen = false;
-    this.#signal.removeEventListener('abort', this.wake);
+    this.#signal.removeEventListener('abort', this.#resume);
     this.#source.remove(this.#taskId, this);
   }
 }

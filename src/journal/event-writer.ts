@@ -2,10 +2,14 @@ import { isLangoError, LangoError } from '../core/errors.js';
 import type { Scrubber } from '../core/secrets.js';
 import { joinOrigins } from '../core/origin.js';
 import type { EventBody, LiveText, NewEvent } from '../core/task.js';
+import { AlarmClock } from '../core/time.js';
 import { EventScrubber } from './event-scrubber.js';
 
 /** Text becomes durable after this time, or once this much of it waits; the beginning of a text at once. */
 const TEXT_DELAY_MS = 1_000;
+/** The texts of all runs become durable together, up to this much earlier: each on its own costs a commit. */
+const TEXT_EACH_MS = 250;
+const CLOCK = new AlarmClock();
 const TEXT_BATCH_CHARACTERS = 16 * 1024;
 /** The most text of one event. */
 const TEXT_EVENT_CHARACTERS = 4 * 1024;
@@ -64,7 +68,7 @@ export class EventWriter {
   #busy = false;
   /** Whether a pending event must be written without waiting for the text timer. */
   #urgent = false;
-  #timer: NodeJS.Timeout | undefined;
+  #alarm: Disposable | undefined;
   #soon: NodeJS.Immediate | undefined;
   #failure: LangoError | undefined;
   #written: number;
@@ -148,7 +152,7 @@ export class EventWriter {
       this.#urgent = true;
       this.#soon ??= setImmediate(() => this.#flush());
     } else {
-      this.#timer ??= setTimeout(() => this.#flush(), TEXT_DELAY_MS);
+      this.#alarm ??= CLOCK.after(TEXT_DELAY_MS, () => this.#flush(), TEXT_EACH_MS);
       this.#options.onLiveText();
     }
   }
@@ -188,9 +192,9 @@ export class EventWriter {
   }
 
   #flush(): void {
-    clearTimeout(this.#timer);
+    this.#alarm?.[Symbol.dispose]();
     clearImmediate(this.#soon);
-    this.#timer = undefined;
+    this.#alarm = undefined;
     this.#soon = undefined;
     this.#urgent = this.#busy;
     if (this.#busy) return;
@@ -219,7 +223,7 @@ export class EventWriter {
       : new LangoError('storage', 'The journal could not be written.', { cause: error });
     for (const { reject } of [...waiting, ...this.#waiting.splice(0)]) reject(this.#failure);
     this.#pending = [];
-    clearTimeout(this.#timer);
+    this.#alarm?.[Symbol.dispose]();
     this.#options.onFailure(this.#failure);
   }
 }

@@ -61,7 +61,7 @@ class TaskJournal implements RunningJournal {
 
   start(): Promise<void> {
     this.#unsubscribe = this.#store.onAppend((taskId, head) => {
-      this.#notifications.notify(taskId);
+      this.#notifications.notify(taskId, head);
       this.#worker.notify(taskId, head);
     });
     return this.#worker.start();
@@ -123,7 +123,7 @@ class TaskJournal implements RunningJournal {
     for await (const { events } of subscription) yield events;
   }
 
-  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterableIterator<Watched> {
+  watch(taskId: string, after: number, signal: AbortSignal): AsyncIterableIterator<Watched, undefined> {
     return this.#notifications.subscribe({ taskId, after, signal, isLive: true });
   }
 
