@@ -18,7 +18,7 @@ const CAMPAIGNS = [
   'test/e2e/stack',
   'test/e2e/telemetry-kill',
   'test/e2e/tool-kills',
-  'test/lab/(abuse|bench|chaos|command-line|fuzz)',
+  'test/lab/(abuse|bench|chaos|command-line|fuzz|soak)',
   'test/quirks/ablations',
   'test/capabilities/removal',
   'test/capabilities/browser/hold',
