@@ -4,6 +4,7 @@ import { skillIdOf } from './agents/capabilities.js';
 import type { DefinedAgent } from './agents/defined-agent.js';
 import { createAgents, namingFindings, openModels } from './app/agents.js';
 import { openCapabilities } from './app/capabilities.js';
+import { startDrift } from './app/drift.js';
 import { createListeners } from './app/listeners.js';
 import type { ListenerAddress, Listeners, MountedHandler } from './app/listeners.js';
 import type { OnStop, Parts } from './app/node.js';
@@ -222,6 +223,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Openi
     mounts: [ownerMount({ ...node, hasPush, registry })],
   });
   const bound = await startServing({ ...node, listeners, push }, onStop, listen);
+  onStop(startDrift(node));
   const { token, model, root } = node;
   return {
     address: { ...bound, token, model: model.id, agents: [...node.agents.keys()], root },

@@ -7,6 +7,7 @@ import { newId } from '../core/ids.js';
 import { counted } from '../core/text.js';
 import type { CaseResult } from '../evals/check.js';
 import { compareResults, type CaseChange } from '../evals/compare.js';
+import { DRIFT_FILE, type DriftReport } from '../evals/drift.js';
 import { evaluateCases } from '../evals/evaluate.js';
 import { junitXml } from '../evals/junit.js';
 import type { LiveRun } from '../evals/live.js';
@@ -94,6 +95,30 @@ function changeLines(changes: readonly CaseChange[]): readonly string[] {
     ),
   ]);
   return ['', ...(lines.length > 0 ? lines : ['Nothing became better or worse.'])];
+}
+
+/** The nights that are shown, and what changed in most turns of the newest. */
+const SHOWN_NIGHTS = 14;
+const SHOWN_CHANGES = 10;
+
+/** `lango eval drift`: the reports of the nightly comparison, the newest first. */
+export async function showDrift(call: Call<FolderFlags>): Promise<Report> {
+  const { config } = await loadConfigOf(call);
+  const text = await readFile(join(config.home, DRIFT_FILE), 'utf8').catch(() => '');
+  const lines = text.split('\n').filter((line) => line !== '');
+  const nights = lines.map((line) => JSON.parse(line) as DriftReport).toReversed();
+  const ofNewest = nights[0]?.changes.slice(0, SHOWN_CHANGES) ?? [];
+  return {
+    json: { nights },
+    lines: [
+      ...nights.slice(0, SHOWN_NIGHTS).map(({ at, tasks, changedTasks }) => {
+        const day = new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
+        return `${day}  ${changedTasks} of ${counted(tasks, 'task')} would be asked something else`;
+      }),
+      ...ofNewest.map(({ what, turns }) => safeLine(`  ${counted(turns, 'turn')}  ${what}`)),
+    ],
+    notes: nights.length > 0 ? [] : ['No night has been compared yet. See evaluations.sample.'],
+  };
 }
 
 const RUN_NAME = /^[\w.-]{1,64}$/;

@@ -222,6 +222,9 @@ function addEvalCommands(program: Command, act: Act): void {
     .option('--out <folder>', 'write to this folder', 'evals')
     .option('--limit <number>', 'the number of tasks', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
     .action(actionsOf(act, () => import('./eval-new.js'))('newCases'));
+  withFolders(withJson(evaluate.command('drift')))
+    .description('show how many tasks would be asked something else now, by the nightly comparison')
+    .action(actionsOf(act, () => import('./eval.js'))('showDrift'));
 }
 
 function addDataCommands(data: Command, capabilities: readonly Capability[], act: Act): void {

@@ -110,6 +110,24 @@ export const telemetry = group(
 
 const MAX_DAYS = 36_500;
 
+export const evaluations = group(
+  'A nightly comparison of tasks with the prompts of now, which asks no model.',
+  {
+    sample: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0)
+      .describe(
+        'The share of the tasks of the last seven days that is compared each night at 3:00 UTC. The log, and `lango eval drift`, say how many would be asked something else. 0: none.',
+      ),
+    owners: list(
+      z.array(text()),
+      'The owners who agreed that their tasks are read for this. Default: the only owner of a server with one token; with `auth.mode` `jwt` or `mtls` nobody.',
+    ),
+  },
+);
+
 export const tasks = group('Limits of tasks, and how long they are kept.', {
   retentionDays: count(
     90,

@@ -6,7 +6,18 @@ import { LangoError } from '../core/errors.js';
 import { group, text } from '../core/fields.js';
 import { a2aKeys, type Kinds } from './a2a-keys.js';
 import { agent } from './agent-keys.js';
-import { approval, disk, egress, logging, mcp, metrics, parsing, storage, tasks } from './host-keys.js';
+import {
+  approval,
+  disk,
+  egress,
+  evaluations,
+  logging,
+  mcp,
+  metrics,
+  parsing,
+  storage,
+  tasks,
+} from './host-keys.js';
 import { node, telemetry, webConsole, workspace } from './host-keys.js';
 import { bill, model, prices } from './model-keys.js';
 import { authKeys, EVERY_RIGHT, OPERATE, server } from './server-keys.js';
@@ -21,7 +32,7 @@ const capabilities = z
 /** The keys of the server itself, before and after those of capabilities, which bring `kinds` of data. */
 const firstKeys = (kinds: Kinds) => ({
   ...{ agent, model, prices, bill, server, auth: authKeys(kinds), a2a: a2aKeys(kinds) },
-  ...{ node, capabilities, storage, tasks, workspace, disk },
+  ...{ node, capabilities, storage, tasks, evaluations, workspace, disk },
 });
 type First = ReturnType<typeof firstKeys>;
 const LAST = { parsing, approval, egress, console: webConsole, metrics, telemetry, logging };

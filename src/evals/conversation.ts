@@ -4,17 +4,16 @@ import { replyPart } from '../core/questions.js';
 import type { Cell } from './cells.js';
 
 /**
- * Sends the messages of a case. Returns the id of the last task. All ids of messages are the same in each attempt, so a
- * server that goes on after a crash finds the tasks that it has.
+ * Sends the messages of a case. Returns the id of the last task. The ids of messages and of the context are the same
+ * in each attempt, so a server that goes on after a crash finds the tasks that it has.
  */
-export async function converse({ one, messages, agent }: Cell, client: AgentClient): Promise<string> {
+export async function converse({ id, one, messages, agent }: Cell, client: AgentClient): Promise<string> {
   const to = agent === undefined ? {} : { agent };
   let taskId = '';
-  let contextId = '';
   let waits = false;
   for (const [index, parts] of messages.entries()) {
     const messageId = `message-${index + 1}`;
-    const about = { ...(contextId && { contextId }), ...(waits && { taskId }) };
+    const about = { contextId: id, ...(waits && { taskId }) };
     const isKnown = taskId !== '' && (await hasMessage(client, { taskId, ...to }, messageId));
     if (!isKnown) taskId = await send(client, { parts, messageId, ...about, ...to });
     let task = await client.get({ taskId, ...to });
@@ -32,7 +31,6 @@ export async function converse({ one, messages, agent }: Cell, client: AgentClie
       });
       task = await client.get({ taskId, ...to });
     }
-    contextId = task.contextId;
     waits = task.state === 'input-required';
   }
   return taskId;

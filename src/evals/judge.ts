@@ -59,7 +59,8 @@ export async function withVerdicts(
   await using node = await start();
   const tasks = [...record.tasks];
   for (const [index, prompt] of prompts.entries()) {
-    const request = { parts: [textPart(prompt)], messageId: `judge-${index + 1}`, agent: JUDGE_NAME };
+    const id = `judge-${index + 1}`;
+    const request = { parts: [textPart(prompt)], messageId: id, contextId: id, agent: JUDGE_NAME };
     tasks.push(...(await node.gather(await send(node.client, request))).tasks);
   }
   return { ...record, tasks };

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import { appendFile, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Agent } from '../core/agent.js';
+import { errorText, LangoError } from '../core/errors.js';
+import type { Journal } from '../core/journal.js';
+import type { Logger } from '../core/logger.js';
+import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
+import { Timer } from '../core/time.js';
+import { compareRequests, type CurrentReport } from '../replay/current.js';
+import { gatherTask } from '../replay/gather.js';
+import type { TaskPage } from '../replay/task-file.js';
+
+/** The file of the reports in a data folder: a line of JSON for each night. */
+export const DRIFT_FILE = 'evals/drift.jsonl';
+const DAY_MS = 86_400_000;
+/** The hour of the day (UTC) at which tasks are compared. */
+const HOUR = 3;
+/** The days whose tasks are sampled. */
+const DAYS = 7;
+/** The most tasks of one night. */
+const MOST_TASKS = 1_000;
+const PAGE_SIZE = 100;
+
+/** What a night found. It holds counts and names, and no contents. */
+export interface DriftReport {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** The tasks that were compared, and those of them whose models would be asked something else now. */
+  readonly tasks: number;
+  readonly changedTasks: number;
+  readonly turns: number;
+  readonly changedTurns: number;
+  /** What is another now, and in how many turns. */
+  readonly changes: readonly { readonly what: string; readonly turns: number }[];
+}
+
+interface DriftParts {
+  readonly tasks: Pick<Journal, 'list'>;
+  readonly readRecord: (scope: Scope, taskId: string, after: number) => Promise<TaskPage>;
+  readonly agents: ReadonlyMap<string, Agent>;
+  /** The owners who agreed. */
+  readonly owners: readonly Scope[];
+  /** The share of tasks that is compared, up to 1. */
+  readonly share: number;
+  /** Gets a line of JSON for each night. */
+  readonly file: string;
+  readonly logger: Logger;
+}
+
+/** Compares a share of the newest tasks with the prompts of now each night. Returns the function that ends this. */
+export function compareNightly(parts: DriftParts): () => void {
+  const { logger, file } = parts;
+  let timer: Timer | undefined;
+  let stopped = false;
+  const work = async (): Promise<void> => {
+    const report = await compareSample(parts, Date.now());
+    await mkdir(dirname(file), { recursive: true });
+    await appendFile(file, `${JSON.stringify(report)}\n`, { mode: 0o600 });
+    const { tasks, changedTasks } = report;
+    const text = 'compared tasks with the prompts of now';
+    logger.info(text, { tasks, changedTasks, hint: 'See: lango eval drift' });
+  };
+  const plan = (): void => {
+    if (stopped) return;
+    timer = new Timer(untilNight(Date.now()), () => void run(), { ref: false });
+  };
+  const run = () =>
+    work()
+      .catch((error: unknown) => logger.warn('tasks could not be compared', { error: errorText(error) }))
+      .finally(plan);
+  plan();
+  return () => {
+    stopped = true;
+    timer?.cancel();
+  };
+}
+
+function untilNight(now: number): number {
+  const passed = (now - HOUR * 3_600_000) % DAY_MS;
+  return DAY_MS - passed;
+}
+
+async function compareSample(parts: DriftParts, now: number): Promise<DriftReport> {
+  const found = { tasks: 0, changedTasks: 0, turns: 0, changedTurns: 0 };
+  const changes = new Map<string, number>();
+  for await (const { id, tenant, owner } of sampled(parts, now)) {
+    const report = await compareTask(parts, { tenant, owner }, id);
+    found.tasks += 1;
+    found.turns += report.turns;
+    found.changedTurns += report.changed.length;
+    if (report.changed.length > 0) found.changedTasks += 1;
+    for (const turn of report.changed)
+      for (const { part, change, name } of turn.changes) {
+        const what = `${turn.agent}: ${part} ${name} ${change}`;
+        changes.set(what, (changes.get(what) ?? 0) + 1);
+      }
+  }
+  const sorted = [...changes].map(([what, turns]) => ({ what, turns })).sort((a, b) => b.turns - a.turns);
+  return { at: now, ...found, changes: sorted };
+}
+
+/** The tasks of people, as the hash of their ids and of the day chooses them. */
+async function* sampled(
+  { tasks, agents, owners, share }: DriftParts,
+  now: number,
+): AsyncGenerator<TaskRecord, void> {
+  const day = Math.floor(now / DAY_MS);
+  let count = 0;
+  for (const scope of owners)
+    for (const agent of agents.keys()) {
+      let pageToken = '';
+      do {
+        const about = {
+          agent,
+          statusFrom: now - DAYS * DAY_MS,
+          pageSize: PAGE_SIZE,
+          ...(pageToken && { pageToken }),
+        };
+        const page = await tasks.list(scope, about);
+        for (const task of page.tasks) {
+          if (
+            task.parentTaskId !== undefined ||
+            !isTerminal(task.state) ||
+            !isChosen(`${day} ${task.id}`, share)
+          )
+            continue;
+          if ((count += 1) > MOST_TASKS) return;
+          yield task;
+        }
+        pageToken = page.nextPageToken;
+      } while (pageToken !== '');
+    }
+}
+
+function isChosen(text: string, share: number): boolean {
+  return createHash('sha256').update(text).digest().readUInt32BE() < share * 2 ** 32;
+}
+
+/** Compares a task with the tasks below it, as far as they are on this node. */
+async function compareTask(
+  { agents, readRecord }: DriftParts,
+  scope: Scope,
+  taskId: string,
+): Promise<CurrentReport> {
+  const file = await gatherTask(taskId, {
+    async readPage({ taskId: id, after, via }) {
+      if (via.length > 0) throw new LangoError('not-supported', 'Tasks of other nodes are not compared.');
+      return readRecord(scope, id, after);
+    },
+    readCard: async () => ({}),
+  });
+  return compareRequests(file, { agents, scope });
+}
