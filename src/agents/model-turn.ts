@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isLangoError, LangoError } from '../core/errors.js';
 import { attemptsOf } from '../core/model.js';
 import type {
@@ -124,11 +125,15 @@ interface Said {
   text: string;
 }
 
+/** A model of the program may never wait. Other work then runs after so many pieces. */
+const PIECES_AT_ONCE = 1_000;
+
 /** Streams the text of the model into the journal, and returns its last event. */
 async function askModel({ run, model }: TurnOptions, request: Request, said: Said): Promise<LastEvent> {
   const onRetry: ModelRequest['onRetry'] = (code, delayMs) => showRetry(run, code, delayMs);
   const { deadline } = run.grant;
   const within = { signal: run.signal, onRetry, ...(deadline !== undefined && { deadline }) };
+  let pieces = 0;
   for await (const event of model.stream({ ...request, ...within })) {
     if (event.type !== 'text') return event;
     run.signal.throwIfAborted();
@@ -136,6 +141,8 @@ async function askModel({ run, model }: TurnOptions, request: Request, said: Sai
     const replace = said.text === '' || event.restarts === true;
     said.text = replace ? event.text : said.text + event.text;
     sayAnswer(run, { text: event.text || NO_ANSWER_YET, replace });
+    pieces += 1;
+    if (pieces % PIECES_AT_ONCE === 0) await nextTurn();
   }
   run.signal.throwIfAborted();
   throw new LangoError('model', 'The model provider ended its stream without an end or error event.');

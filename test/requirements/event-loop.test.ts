@@ -4,6 +4,7 @@ import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { Server, ServerCredentials, type sendUnaryData } from '@grpc/grpc-js';
 import { promisify } from 'node:util';
 import { callGrpc, frame } from '../../lab/abuse/fuzz/grpc-call.js';
+import type { ModelProvider } from '../../src/index.js';
 import { exactJson, safeLine, safeText } from '../../src/terminal/safe-text.js';
 import { anthropicWire } from '../support/anthropic-wire.js';
 import { startHostilePeer } from '../support/hostile-peer.js';
@@ -64,6 +65,22 @@ describe.each([
       const { result } = await unheld(() => asked(server));
       for (const { end } of result) expect(end.text).toBe('hello');
     });
+  });
+});
+
+it('a model of the program that never waits does not block the event loop: 200,000 pieces', async () => {
+  const answer = say('x '.repeat(200_000));
+  const model: ModelProvider = {
+    id: 'own',
+    async *stream() {
+      for (let piece = 0; piece < 200_000; piece += 1) yield { type: 'text', text: 'x ' };
+      yield { type: 'end', answer };
+    },
+  };
+  const settings = { server: { port: 0 }, agent: { multiAgent: false } };
+  await withServer({ settings, model }, async (server) => {
+    const { result } = await unheld(() => sendText(server, 'hello'));
+    expect(result.end.state).toBe('completed');
   });
 });
 
