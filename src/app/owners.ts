@@ -28,6 +28,7 @@ import { createOwnedBill } from '../owners/bill.js';
 import { createDirectClient, createOwnerClient } from '../owners/client.js';
 import { createOwnedData, type AllOwnedData } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
+import { createInspector } from '../owners/inspect.js';
 import { SERVER_OPERATIONS } from '../owners/operations.js';
 import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-nodes.js';
 import { NEEDS_SERVER, operatorHandlers, serverHandlers, storedTasks } from '../owners/service.js';
@@ -36,7 +37,7 @@ import { createOwnedOverview } from '../owners/overview.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { createTaskTraces } from '../telemetry/spans.js';
 import { openCapabilities } from './capabilities.js';
-import type { Parts } from './node.js';
+import { egressOf, type Parts } from './node.js';
 import { keepingNodesOf } from './peers.js';
 import { openFreeStorage } from './stores.js';
 
@@ -119,6 +120,7 @@ export function ownerMount(parts: MountParts): Mount {
       hint: howToOperate(config.auth),
       retention: storage.retention,
       agents: registry,
+      inspect: inspectorOf(parts),
     }),
   });
   const ofAllNodes = withNodes(service, otherNodesOf(parts));
@@ -204,6 +206,24 @@ function readersOf(
       const { task, next } = await readRecord(scope, taskId, after);
       return { task: { ...task }, ...(next !== undefined && { next }) };
     },
+  };
+}
+
+type Inspector = Parameters<typeof operatorHandlers>[0]['inspect'];
+
+function inspectorOf(parts: MountParts): Inspector {
+  const privateHosts = () =>
+    parts.peers.remotes().flatMap(({ url, settings }) => {
+      const { agent } = settings as { readonly agent?: { readonly allowPrivate?: boolean } };
+      return agent?.allowPrivate === true ? [new URL(url).host] : [];
+    });
+  return async (request, signal) => {
+    const [{ lintCard }, { checkFrame }] = await Promise.all([
+      import('../a2a/client/card-lint.js'),
+      import('../a2a/client/frame-check.js'),
+    ]);
+    const createFetch = egressOf(parts);
+    return createInspector({ createFetch, privateHosts, lintCard, checkFrame })(request, signal);
   };
 }
 

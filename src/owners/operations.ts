@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { OperationTable } from '../core/operation.js';
+import { INSPECTED_HEADERS } from '../core/inspection.js';
 import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
 import type { Overview } from '../core/overview.js';
 import type { SentRequest } from '../core/sent-request.js';
@@ -296,6 +297,39 @@ export const SERVER_OPERATIONS = {
     }),
   },
 
+  /** Sends one request to an agent by the rules of the server's own requests, and shows what comes back; for operators. */
+  inspectAgent: {
+    method: 'post',
+    path: '/lango/inspect',
+    audited: ['method', 'origin'],
+    input: z.strictObject({
+      origin: z.string().max(300),
+      path: z
+        .string()
+        .max(2_000)
+        .regex(/^\/(?!\/)/, 'begins with one slash'),
+      method: z.enum(['GET', 'POST', 'DELETE']),
+      headers: z.partialRecord(z.enum(INSPECTED_HEADERS), z.string().max(8_000)).default({}),
+      body: z
+        .string()
+        .max(256 * 1024)
+        .exactOptional(),
+      expects: z
+        .object({
+          version: z.enum(['1.0', '0.3']),
+          transport: z.enum(['JSONRPC', 'HTTP+JSON']),
+          operation: z.string(),
+        })
+        .exactOptional(),
+    }),
+    result: z.object({
+      status: z.number(),
+      headers: z.record(z.string(), z.string()),
+      frames: z.array(z.object({ ms: z.number(), text: z.string(), problems: texts })).readonly(),
+      cut: z.string().exactOptional(),
+      findings: z.array(cardFinding).readonly().exactOptional(),
+    }),
+  },
   /** Reads the card of an agent, local or remote, with its defects. */
   readCard: {
     method: 'get',

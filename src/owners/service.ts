@@ -1,6 +1,7 @@
 import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { OperationHandlers, OperationTable, OwnerContext } from '../core/operation.js';
+import type { InspectedRequest, Inspection } from '../core/inspection.js';
 import type { AgentState } from '../core/node-status.js';
 import { scopeKey } from '../core/task.js';
 import type { OwnedBill } from './bill.js';
@@ -17,7 +18,7 @@ export interface OwnerService {
 }
 
 type Handlers = OperationHandlers<ServerOperations>;
-type ForOperators = Pick<Handlers, 'addAgent' | 'removeAgent' | 'listOwners'>;
+type ForOperators = Pick<Handlers, 'addAgent' | 'removeAgent' | 'listOwners' | 'inspectAgent'>;
 
 /** The services behind the operations on data and bills, and all other operations of the server itself. */
 export interface OwnerParts extends Omit<
@@ -50,6 +51,7 @@ interface OperatorParts {
   /** Advice for callers who are no operators. */
   readonly hint: string;
   readonly retention: Pick<RetentionStore, 'listOwners'>;
+  readonly inspect: (request: InspectedRequest, signal: AbortSignal) => Promise<Inspection>;
   /** The remote agents that operators add and remove. */
   readonly agents: {
     add(agent: AddedAgent): Promise<AgentState>;
@@ -75,6 +77,10 @@ export function operatorHandlers(parts: OperatorParts): ForOperators {
     async addAgent(agent, caller) {
       assertOperator(caller);
       return { agent: await parts.agents.add(agent) };
+    },
+    async inspectAgent(request, caller) {
+      assertOperator(caller);
+      return parts.inspect(request, caller.signal);
     },
     async removeAgent({ name }, caller) {
       assertOperator(caller);
@@ -119,7 +125,7 @@ export const NEEDS_SERVER: Pick<Handlers, ForServers> & ForOperators = {
   ...{ readCard: noServer, readStatus: noServer, importTask: noServer },
   ...{ compareRequests: noServer, readOverview: noServer, readMap: noServer, readNodes: noServer },
   readRequest: noServer,
-  ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer },
+  ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer, inspectAgent: noServer },
 };
 
 async function noServer(): Promise<never> {

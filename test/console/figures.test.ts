@@ -6,8 +6,9 @@ import { silentLogger } from '../../src/core/logger.js';
 import type { UsageRow } from '../../src/core/model.js';
 import type { NewEvent } from '../../src/core/task.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
+import { status } from '../support/scripted-server.js';
 import { acceptOne, delta, fenceOf, message, RUN_START, runEnd } from '../suites/task-store-fixtures.js';
-import { describeConsole, seriousFaults, shot, Stage } from './stage.js';
+import { describeConsole, seriousFaults, shot, Stage, TOKEN } from './stage.js';
 
 const HOUR_MS = 60 * 60 * 1_000;
 const ROOT = 'lango-orchestrator';
@@ -63,7 +64,7 @@ describeConsole('what the console draws', () => {
     stage = await Stage.open(
       undefined,
       fill,
-      'node: { name: loom }\nagent: { limits: { ownerCostPerDay: 4 } }\n',
+      'node: { name: loom }\nagent: { limits: { ownerCostPerDay: 4 } }\negress: { allowPrivate: [127.0.0.1] }\n',
     );
     page = await stage.signedIn();
     page.on('pageerror', (error) => faults.push(error.message));
@@ -146,6 +147,39 @@ describeConsole('what the console draws', () => {
     const [head, ...lines] = (await readFile(await saved.path(), 'utf8')).split('\r\n');
     expect(head).toBe('day,owner,node,agent,model,input,output,cached,written,cost,currency');
     expect(lines.some((line) => line.includes(',"<img src=x onerror=""window.hurt=1"">'))).toBe(true);
+    expect(faults).toEqual([]);
+  });
+
+  it('calls an agent in both versions, and names what a frame violates', async () => {
+    await go('#/inspector');
+    await page.getByLabel('Address of an agent').fill(`${stage.origin}/agents/lango-orchestrator`);
+    await page.getByLabel(/^Its token/).fill(TOKEN);
+    await page.getByRole('button', { name: 'Read its card' }).click();
+    await page.getByLabel('Its card').getByText('Nothing is wrong with its card.').waitFor();
+    await page.getByLabel('Operation').selectOption('SendStreamingMessage');
+    for (const [version, transport] of [
+      ['1.0', 'JSONRPC'],
+      ['1.0', 'HTTP+JSON'],
+      ['0.3', 'JSONRPC'],
+    ] as const) {
+      await page.getByRole('button', { name: `${transport} ${version} at` }).click();
+      await page.getByRole('button', { name: 'Call it' }).click();
+      await page.getByText(/Status 200, \d+ frames, ✓ as specified/).waitFor();
+      await page
+        .getByText(version === '1.0' ? '"TASK_STATE_COMPLETED"' : '"completed"')
+        .first()
+        .waitFor();
+    }
+    await shot(page, 'inspector');
+    expect(await seriousFaults(page)).toEqual([]);
+    expect(await page.locator('main').innerText()).not.toContain(TOKEN);
+    await page.getByLabel('Address of an agent').fill(`${stage.vendor.url}/agents/far`);
+    stage.vendor.willReply(status(200, { jsonrpc: '2.0', id: 1, result: { kind: HOSTILE } }));
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByText(/✕ result\.kind:/).waitFor();
+    expect(await page.evaluate('window.hurt')).toBeUndefined();
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
     expect(faults).toEqual([]);
   });
 });

@@ -38,7 +38,7 @@ export function AgentsView() {
   );
 }
 
-function Lint({ findings }: Pick<Awaited<ReturnType<typeof readCard>>, 'findings'>) {
+export function Lint({ findings }: Pick<Awaited<ReturnType<typeof readCard>>, 'findings'>) {
   if (findings.length === 0) return <p>Nothing is wrong with its card.</p>;
   return (
     <details>

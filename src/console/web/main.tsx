@@ -8,6 +8,7 @@ import { ChatView } from './chat.js';
 import { DataView } from './data.js';
 import { InboxView, waitingCount, Watch } from './inbox.js';
 import { OwnerChoice, Viewing } from './owners.js';
+import { InspectorView } from './inspector.js';
 import { loadNode, loadNodes } from './node.js';
 import { MapView } from './map.js';
 import { OverviewView } from './overview.js';
@@ -22,6 +23,7 @@ const VIEWS = {
   chat: { title: 'Chat', page: ChatView },
   agents: { title: 'Agents', page: AgentsView },
   map: { title: 'Map', page: MapView },
+  inspector: { title: 'Inspector', page: InspectorView },
   bill: { title: 'Bill', page: BillView },
   data: { title: 'Kept data', page: DataView },
 };

@@ -17,7 +17,11 @@ export interface Card {
   readonly name?: string;
   readonly description?: string;
   readonly version?: string;
-  readonly supportedInterfaces?: readonly { readonly url: string; readonly protocolBinding: string }[];
+  readonly supportedInterfaces?: readonly {
+    readonly url: string;
+    readonly protocolBinding: string;
+    readonly protocolVersion?: string;
+  }[];
   readonly skills?: readonly {
     readonly id: string;
     readonly name: string;

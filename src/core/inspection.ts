@@ -1,0 +1,50 @@
+import type { CardFinding } from './node-status.js';
+
+/** The request that an operator has the server send to an agent. */
+export interface InspectedRequest {
+  readonly origin: string;
+  /** With its query, which the audit log does not show: it may hold a key. */
+  readonly path: string;
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** What the frames of the response are checked against; absent: against nothing. */
+  readonly expects?: Expected;
+}
+
+export interface Expected {
+  readonly version: '1.0' | '0.3';
+  readonly transport: 'JSONRPC' | 'HTTP+JSON';
+  readonly operation: string;
+}
+
+/** What came back, as it went over the wire. */
+export interface Inspection {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly frames: readonly InspectedFrame[];
+  /** Why the response was not read to its end. */
+  readonly cut?: string;
+  /** The findings about a card, when the response is one. */
+  readonly findings?: readonly CardFinding[];
+}
+
+/** The whole body, or one event of a stream. */
+export interface InspectedFrame {
+  /** Milliseconds after the request was sent. */
+  readonly ms: number;
+  readonly text: string;
+  /** How it violates the specification of A2A. */
+  readonly problems: readonly string[];
+}
+
+/** The headers that an inspected request may have. */
+export const INSPECTED_HEADERS = [
+  'accept',
+  'a2a-extensions',
+  'a2a-version',
+  'authorization',
+  'content-type',
+  'last-event-id',
+  'x-api-key',
+] as const;

@@ -1,0 +1,113 @@
+import { errorText, isLangoError, LangoError } from '../core/errors.js';
+import type { CreateFetch } from '../core/http.js';
+import type { InspectedFrame, InspectedRequest, Inspection } from '../core/inspection.js';
+import { isJsonObject, type Json } from '../core/json.js';
+import type { CardFinding } from '../core/node-status.js';
+
+interface InspectorParts {
+  /** The server's own way out. */
+  readonly createFetch: CreateFetch;
+  /** The hosts of remote agents that may have private addresses. */
+  readonly privateHosts: () => readonly string[];
+  readonly checkFrame: (
+    text: string,
+    expects: NonNullable<InspectedRequest['expects']>,
+    status: number,
+  ) => readonly string[];
+  readonly lintCard: (card: unknown) => readonly CardFinding[];
+}
+
+const REQUEST_MS = 30_000;
+/** A stream is read for so long, or until it is silent for `IDLE_MS`. */
+const STREAM_MS = 45_000;
+const IDLE_MS = 20_000;
+const MAX_BYTES = 1024 * 1024;
+const HINT =
+  'An inspected agent has a public address, or is a remote agent whose private address was allowed: add it under Agents first, or add the host to egress.allowPrivate.';
+
+/** Returns a function that sends a request of an operator to an agent and reads what comes back. Rejects as egress does. */
+export function createInspector({ createFetch, privateHosts, checkFrame, lintCard }: InspectorParts) {
+  return async (request: InspectedRequest, stopped: AbortSignal): Promise<Inspection> => {
+    const { origin, path, method, headers, body, expects } = request;
+    const allowPrivate = privateHosts();
+    const limits = { timeoutMs: REQUEST_MS, idleMs: IDLE_MS, maxBytes: MAX_BYTES, streamBytes: MAX_BYTES };
+    const send = createFetch({ ...limits, allowPrivate, privateHint: HINT, isBoundedJson: true });
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(STREAM_MS)]);
+    const begun = performance.now();
+    const response = await send(originOf(origin) + path, {
+      method,
+      headers,
+      signal,
+      ...(body !== undefined && { body }),
+    });
+    const { status } = response;
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+    const frames: InspectedFrame[] = [];
+    const add = (text: string) => {
+      const problems = expects && text !== '' ? checkFrame(text, expects, status) : [];
+      frames.push({ ms: Math.round(performance.now() - begun), text, problems });
+    };
+    const cut = await (isStream ? readEvents(response, add) : readBody(response, add));
+    const findings = isStream ? undefined : findingsOf(frames[0]?.text ?? '', lintCard);
+    return {
+      ...{ status, headers: Object.fromEntries(response.headers), frames },
+      ...(cut !== undefined && { cut }),
+      ...(findings && { findings }),
+    };
+  };
+}
+
+function originOf(text: string): string {
+  const url = URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return url.origin;
+  throw new LangoError('invalid-input', `"${text}" is no address of an HTTP server.`, {
+    hint: 'Write https://HOST, or http://HOST:PORT.',
+  });
+}
+
+type Add = (text: string) => void;
+
+async function readBody(response: Response, add: Add): Promise<string | undefined> {
+  return untilCut(async () => add(await response.text()));
+}
+
+/** Adds the data of each event once its blank line has come. */
+async function readEvents(response: Response, add: Add): Promise<string | undefined> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  const addWhole = () => {
+    const events = rest.split(/\r?\n\r?\n/);
+    rest = events.pop() ?? '';
+    for (const event of events) {
+      const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'));
+      if (lines.length > 0) add(lines.map((line) => line.slice('data:'.length).trimStart()).join('\n'));
+    }
+  };
+  return untilCut(async () => {
+    for await (const chunk of response.body ?? []) {
+      rest += decoder.decode(chunk as Uint8Array, { stream: true });
+      addWhole();
+    }
+  });
+}
+
+/** What came before a failure is worth seeing. */
+async function untilCut(read: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await read();
+    return undefined;
+  } catch (error) {
+    if (isLangoError(error)) return error.message;
+    return error instanceof DOMException ? 'It was read for as long as one is read here.' : errorText(error);
+  }
+}
+
+function findingsOf(text: string, lintCard: InspectorParts['lintCard']): readonly CardFinding[] | undefined {
+  try {
+    const json = JSON.parse(text) as Json;
+    const isCard = isJsonObject(json) && json['skills'] !== undefined && json['name'] !== undefined;
+    return isCard ? lintCard(json) : undefined;
+  } catch {
+    return undefined;
+  }
+}

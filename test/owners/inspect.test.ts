@@ -1,0 +1,96 @@
+import { expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Inspection } from '../../src/core/inspection.js';
+import { checkFrame } from '../../src/a2a/client/frame-check.js';
+import { operatorHandlers } from '../../src/owners/service.js';
+import { startServer, type TestServer } from '../support/server.js';
+
+const EXPECTS = { version: '1.0', transport: 'HTTP+JSON', operation: 'SendStreamingMessage' } as const;
+
+it('sends what an operator asks for by the rules of egress, and shows and checks each event', async () => {
+  const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_DONE' } };
+  const seen: unknown[] = [];
+  const peer = createServer((request, response) => {
+    seen.push([request.method, request.url, request.headers['a2a-version'], request.headers['cookie']]);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.end(`data: ${JSON.stringify({ task })}\n\ndata: {"message":\ndata: 1}\n\n`);
+  }).listen(0, '127.0.0.1');
+  await once(peer, 'listening');
+  const host = `127.0.0.1:${(peer.address() as AddressInfo).port}`;
+  const asked = {
+    ...{ origin: `http://${host}`, path: '/message:stream?key=k', method: 'POST', body: '{}' },
+    headers: { accept: 'text/event-stream', 'a2a-version': '1.0' },
+    expects: EXPECTS,
+  };
+  const inspect = async ({ address }: TestServer, given: object) => {
+    const headers = { authorization: `Bearer ${address.token}`, 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body: JSON.stringify(given) };
+    const response = await fetch(`${address.origin}/lango/inspect`, init);
+    return { status: response.status, body: await response.json() } as const;
+  };
+  const open = await startServer({ settings: { egress: { allowPrivate: [host] } } });
+  const closed = await startServer();
+  try {
+    const { body } = await inspect(open, asked);
+    const { status, frames } = body as Inspection;
+    expect(status).toBe(200);
+    expect(frames.map(({ text, problems }) => [text, problems])).toEqual([
+      [JSON.stringify({ task }), [expect.stringContaining('task.status.state: ')]],
+      ['{"message":\n1}', [expect.stringContaining('message: ')]],
+    ]);
+    expect(seen).toEqual([['POST', '/message:stream?key=k', '1.0', undefined]]);
+    const refused = await inspect(closed, asked);
+    expect(refused.status).toBe(403);
+    expect(JSON.stringify(refused.body)).toContain('add it under Agents first');
+    const wrong = { ...asked, headers: { cookie: 'a=b' } };
+    expect((await inspect(open, wrong)).status).toBe(400);
+    expect((await inspect(open, { ...asked, path: '//127.0.0.1:1/' })).status).toBe(400);
+    expect(seen).toHaveLength(1);
+  } finally {
+    await open.stop();
+    await closed.stop();
+    peer.closeAllConnections();
+    peer.close();
+  }
+}, 30_000);
+
+it('inspects nothing for a caller who is no operator', async () => {
+  const { inspectAgent } = operatorHandlers({
+    ...{ isOperator: () => false, hint: '', inspect: () => Promise.reject(new Error('sent')) },
+    ...{ retention: { listOwners: async () => [] } },
+    agents: { add: () => Promise.reject(new Error('added')), remove: async () => {} },
+  });
+  const caller = { scope: { tenant: '', owner: 'a' }, signal: new AbortController().signal };
+  const request = { origin: 'https://agent.example', path: '/', method: 'GET', headers: {} } as const;
+  await expect(inspectAgent(request, caller)).rejects.toMatchObject({ code: 'forbidden' });
+});
+
+it.each([
+  [
+    'a task of 1.0',
+    '{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}}',
+    ['1.0'],
+  ],
+  ['an error', '{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no"}}', ['1.0']],
+  [
+    'both of two',
+    '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}',
+    ['1.0', /exactly one of result, error/],
+  ],
+  [
+    'a task of 0.3',
+    '{"jsonrpc":"2.0","id":1,"result":{"kind":"task","id":"t","contextId":"c","status":{"state":"input-required"}}}',
+    ['0.3'],
+  ],
+  [
+    'a task of 1.0 in 0.3',
+    '{"jsonrpc":"2.0","id":1,"result":{"id":"t","contextId":"c","status":{"state":"working"}}}',
+    ['0.3', /^result\.kind: /],
+  ],
+  ['no JSON', '<html>', ['1.0', /^is no JSON/]],
+] as const)('checks a frame with %s', (_, text, [version, ...problems]) => {
+  const found = checkFrame(text, { version, transport: 'JSONRPC', operation: 'SendMessage' }, 200);
+  expect(found).toEqual(problems.map((one) => expect.stringMatching(one)));
+});
