@@ -227,14 +227,15 @@ describeWithHelm('the chart', () => {
   });
 
   it('leaves out a sub-agent that is switched off, also at the orchestrator', async () => {
-    const values = { shape: 'stack', subAgents: { navigator: { enabled: false } } };
+    const off = { navigator: { enabled: false }, librarian: { enabled: false } };
+    const values = { ...WITH_TLS, subAgents: off };
     const manifests = await renderedManifests(values, secret);
     expect(workloadsOf(manifests).map(({ name }) => name)).not.toContain('lango-navigator');
     const [front] = workloadsOf(manifests).filter(({ name }) => name === 'lango');
     const { keys, findings } = await readNode(front!, manifests);
     expect(findings).toEqual([]);
     const names = [...keys].flatMap(([key, value]) => (/remoteAgents.*name$/.test(key) ? [value] : []));
-    expect(names.toSorted()).toEqual(SUB_AGENTS.filter((name) => name !== 'navigator'));
+    expect(names.toSorted()).toEqual(SUB_AGENTS.filter((name) => !(name in off)));
   });
 
   it('scales by the tasks of the database with KEDA, in place of CPU', async () => {

@@ -17,6 +17,14 @@
 {{- end }}
 {{- $_ := set $config.a2a "remoteAgents" $agents }}
 {{- end }}
+{{- /* What a sub-agent keeps is kept nowhere when it is switched off. */ -}}
+{{- range $agent, $one := $values.subAgents }}
+{{- range $kind, $at := (deepCopy ($config.a2a.keptAt | default dict)) }}
+{{- if and (not $one.enabled) (contains (printf "${%s_URL" (upper $agent)) $at.url) }}
+{{- $_ := unset $config.a2a.keptAt $kind }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- $own := ternary $values.config.subAgents $values.config.front (eq .file "sub-agent.yaml") }}
 {{- mergeOverwrite $config (deepCopy $own) | toYaml }}
 {{- end }}
