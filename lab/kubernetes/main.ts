@@ -1,0 +1,135 @@
+import { writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { commandLine } from '../command-line.js';
+import type { ClientFigures } from './child.js';
+import { drain, killServer, Release, type Pod, type Shape } from './cluster.js';
+
+/** `npm run kubernetes`: each fault comes to each shape of the chart while tasks run on a real cluster. */
+const about = `Installs the chart three times on the cluster of KUBECONFIG, into namespaces of its own, and lets faults come to
+it while tasks run. The machines need the images lango, lango-full and lango-database with the chart's version.
+SIGKILL needs machines that are on this one. Exits with 1 when a task is lost, done twice or refused.`;
+const SHAPES: readonly Shape[] = ['single', 'replicas', 'stack'];
+
+const FAULTS = {
+  /** All pods are replaced, as by an upgrade. */
+  rollout: async (release) => {
+    await release.kubectl('rollout', 'restart', 'deployment', '--selector', 'app.kubernetes.io/name=lango');
+  },
+  drain: async (release) => drain((await release.pods(release.worker))[0]!.machine),
+  delete: (release) => each(release, ({ name }) => release.kubectl('delete', 'pod', name)),
+  force: (release) =>
+    each(release, ({ name }) => release.kubectl('delete', 'pod', name, '--force', '--grace-period=0')),
+  kill: (release) => each(release, killServer),
+  /** From one replica to three and back. */
+  scale: async (release) => {
+    await release.kubectl('scale', 'deployment/lango', '--replicas=1');
+    await release.settle();
+    await release.kubectl('scale', 'deployment/lango', '--replicas=3');
+    await release.settle();
+    await release.kubectl('scale', 'deployment/lango', '--replicas=1');
+    await release.settle();
+    await release.kubectl('scale', 'deployment/lango', '--replicas=2');
+  },
+  database: async (release) => {
+    await release.kubectl(
+      'delete',
+      'pod',
+      (await release.pods('database'))[0]!.name,
+      '--force',
+      '--grace-period=0',
+    );
+  },
+} satisfies Readonly<Record<string, (release: Release) => Promise<void>>>;
+type Fault = keyof typeof FAULTS;
+/** Faults of parts that one node has not. */
+const OF_REPLICAS: readonly Fault[] = ['scale', 'database'];
+/** The fault comes when so many tasks are accepted. */
+const BEFORE = 10;
+
+interface Row extends ClientFigures {
+  readonly shape: Shape;
+  readonly fault: Fault;
+  /** Tasks whose command ran more than once, or not at all although nobody was asked. */
+  readonly twice: number;
+  readonly undone: number;
+}
+
+const values = commandLine('kubernetes', about, {
+  shapes: { default: SHAPES.join(), text: 'which shapes' },
+  faults: { default: Object.keys(FAULTS).join(), text: 'which faults' },
+  tasks: { default: 60, text: 'how many tasks for each' },
+  out: { default: '', text: 'a file for the figures as JSON' },
+  keep: { default: false, text: 'leaves the releases on the cluster' },
+});
+
+const rows: Row[] = [];
+for (const shape of SHAPES.filter((one) => values.shapes.split(',').includes(one))) {
+  const release = new Release(shape);
+  await release.remove();
+  await release.install();
+  for (const fault of values.faults.split(',') as Fault[]) {
+    if (shape === 'single' && OF_REPLICAS.includes(fault)) continue;
+    const row = await strike(release, fault);
+    rows.push(row);
+    console.log(JSON.stringify(row));
+    if (values.out) await writeFile(values.out, JSON.stringify(rows, null, 2));
+  }
+  if (!values.keep) await release.remove();
+}
+console.log(table(rows));
+process.exit(
+  rows.every((row) => row.lost + row.twice + row.undone + row.rejected + row.failed === 0) ? 0 : 1,
+);
+
+/** Does something to the pod that runs commands and to each front pod, one after the other: one of them has the work. */
+async function each(release: Release, act: (pod: Pod) => Promise<unknown>): Promise<void> {
+  const pods = [...(await release.pods(release.worker)), ...(await release.pods('front'))];
+  const once = new Map(pods.map((pod) => [pod.name, pod]));
+  for (const pod of once.values()) {
+    await act(pod);
+    await release.settle();
+  }
+}
+
+/** Runs the tasks with one fault in their midst, and counts what came of it. */
+async function strike(release: Release, fault: Fault): Promise<Row> {
+  const { shape } = release;
+  await release.settle();
+  const name = `${fault}-${Date.now()}`;
+  const [worker] = await release.pods(release.worker);
+  await release.startClient({ name, tasks: values.tasks, away: worker!.machine });
+  await release.clientLog(new RegExp(`^accepted ${Math.min(BEFORE, values.tasks)}$`, 'm'));
+  await FAULTS[fault](release);
+  const [, text = ''] = await release.clientLog(/^figures (.*)$/m);
+  const figures = JSON.parse(text) as ClientFigures;
+  await release.settle();
+  await sleep(1_000);
+  const marks = Map.groupBy(await release.marks(name), (mark) => mark);
+  const numbers = Array.from({ length: values.tasks }, (_, index) => index + 1);
+  const times = (number: number) => marks.get(String(number))?.length ?? 0;
+  return {
+    ...{ shape, fault, ...figures },
+    twice: numbers.filter((number) => times(number) > 1).length,
+    undone: numbers.filter((number) => times(number) === 0 && !figures.asked.includes(number)).length,
+  };
+}
+
+function table(all: readonly Row[]): string {
+  const head = [
+    'shape',
+    'fault',
+    'completed',
+    'asked',
+    'lost',
+    'twice',
+    'undone',
+    'rejected',
+    'failed',
+    'slowest',
+  ];
+  const lines = all.map((row) => [
+    ...[row.shape, row.fault, row.completed, row.asked.length, row.lost, row.twice, row.undone],
+    ...[row.rejected, row.failed, `${Math.round(row.slowestSeconds)} s`],
+  ]);
+  return [head, head.map(() => '---'), ...lines].map((line) => `| ${line.join(' | ')} |`).join('\n');
+}
