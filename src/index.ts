@@ -173,8 +173,7 @@ export function evaluate(path: string, { live }: EvaluateOptions = {}): Promise<
     ...{ ...run, folder, parallel },
     load: async (models) =>
       resolveConfig({ env: readEnv(), overrides: { home: folder, models }, settings, capabilities }),
-    createApp: (options) =>
-      createApp({ ...options, agents: [...(agents ?? []), ...(options.agents ?? [])], tools, model }),
+    createApp: (options) => createApp({ ...options, agents: options.agents ?? agents, tools, model }),
   });
 }
 

@@ -5,7 +5,7 @@ import { loadConfig } from '../config/load.js';
 import { codeOf } from '../core/errors.js';
 import { newId } from '../core/ids.js';
 import { counted } from '../core/text.js';
-import type { CaseResult } from '../evals/check.js';
+import { nameOfResult, type CaseResult } from '../evals/check.js';
 import { compareResults, type CaseChange } from '../evals/compare.js';
 import { DRIFT_FILE, type DriftReport } from '../evals/drift.js';
 import { evaluateCases } from '../evals/evaluate.js';
@@ -89,7 +89,7 @@ function changeLines(changes: readonly CaseChange[]): readonly string[] {
   const shown = ({ mean, deviation }: { mean: number; deviation: number }): string =>
     `${Number(mean.toPrecision(4))} ± ${Number(deviation.toPrecision(2))}`;
   const lines = others.flatMap((each) => [
-    `${each.change.padEnd('unclear'.length)}  ${safeLine(nameOf(each))}: passed ${count(each.before)}, now ${count(each.now)}`,
+    `${each.change.padEnd('unclear'.length)}  ${safeLine(nameOfResult(each))}: passed ${count(each.before)}, now ${count(each.now)}`,
     ...Object.entries(each.figures).map(
       ([figure, { before, now }]) => `         ${figure} ${shown(before)}, now ${shown(now)}`,
     ),
@@ -137,7 +137,7 @@ async function liveRunOf(call: Call<EvalFlags>): Promise<{ readonly name: string
 }
 
 function tableOf(results: readonly CaseResult[], { paint }: Terminal): readonly string[] {
-  const names = results.map((result) => safeLine(nameOf(result)));
+  const names = results.map((result) => safeLine(nameOfResult(result)));
   const width = Math.max(...names.map(widthOf));
   return results.flatMap((result, index) => {
     const { passed, failures } = result;
@@ -146,16 +146,6 @@ function tableOf(results: readonly CaseResult[], { paint }: Terminal): readonly 
     const line = `${mark} ${name}  ${paint.dim(useText(result))}`.trimEnd();
     return [line, ...failures.map((failure) => `    ${safeLine(failure)}`)];
   });
-}
-
-function nameOf({
-  name,
-  model,
-  instruction,
-  repeat,
-}: Pick<CaseResult, 'name' | 'model' | 'instruction' | 'repeat'>): string {
-  const varied = [model, instruction, repeat === undefined ? undefined : `#${repeat}`];
-  return [name, ...varied.filter((one) => one !== undefined)].join('  ');
 }
 
 function useText({ tokens, turns, cost, seconds }: CaseResult): string {

@@ -25,6 +25,12 @@ export interface CaseResult extends Partial<Use> {
   readonly record?: string;
 }
 
+/** The name of a case with what was compared. */
+export function nameOfResult({ name, model, instruction, repeat }: Partial<CaseResult>): string {
+  const varied = [name, model, instruction, repeat === undefined ? undefined : `#${repeat}`];
+  return varied.filter((one) => one !== undefined).join('  ');
+}
+
 type Checked = Pick<CaseResult, 'failures' | 'taskId'> & Use;
 
 /** Checks what a case expects on the events of a task. */

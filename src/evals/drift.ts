@@ -55,7 +55,7 @@ export function compareNightly(parts: DriftParts): () => void {
   let stopped = false;
   const work = async (): Promise<void> => {
     const report = await compareSample(parts, Date.now());
-    await mkdir(dirname(file), { recursive: true });
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     await appendFile(file, `${JSON.stringify(report)}\n`, { mode: 0o600 });
     const { tasks, changedTasks } = report;
     const text = 'compared tasks with the prompts of now';

@@ -1,11 +1,13 @@
+import { nameOfResult } from './check.js';
 import type { Evaluation } from './evaluate.js';
 
 /** Writes the results as JUnit XML: one suite, one test case for each case. */
 export function junitXml({ results }: Evaluation): string {
   const failed = results.filter(({ passed }) => !passed).length;
   const seconds = results.reduce((sum, each) => sum + (each.seconds ?? 0), 0);
-  const cases = results.map(({ name, file, failures, seconds: time = 0 }) => {
-    const open = `  <testcase classname="${escaped(file)}" name="${escaped(name)}" time="${time.toFixed(3)}"`;
+  const cases = results.map((result) => {
+    const { file, failures, seconds: time = 0 } = result;
+    const open = `  <testcase classname="${escaped(file)}" name="${escaped(nameOfResult(result))}" time="${time.toFixed(3)}"`;
     if (failures.length === 0) return `${open}/>`;
     const text = escaped(failures.join('\n'));
     return `${open}>\n    <failure message="${escaped(failures[0]!)}">${text}</failure>\n  </testcase>`;

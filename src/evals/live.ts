@@ -31,7 +31,7 @@ export async function runLive(files: readonly CaseFile[], live: LiveRun): Promis
   const entries = [...cells.map(({ model }) => model), ...files.map((file) => file.judge)];
   const start = await createBench([...new Set(entries.flatMap((entry) => entry ?? []))], live);
   const purse = new Purse(live.budget, Math.min(live.parallel, cells.length));
-  await mkdir(live.folder, { recursive: true });
+  await mkdir(live.folder, { recursive: true, mode: 0o700 });
   const done = new Set(await readdir(live.folder));
   const results: CaseResult[] = [];
   // What is done comes first: its money is spent.

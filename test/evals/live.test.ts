@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -241,7 +241,11 @@ describe('lango eval --live', () => {
       repeats: 2,
     };
     await writeFile(file, JSON.stringify({ ...matrix, cases: [one] }));
-    const { code, stdout } = await langoHere(args('--json', '--run', 'x', '--parallel', '2'));
+    const { code, stdout } = await langoHere(
+      args('--json', '--run', 'x', '--parallel', '2', '--junit', `${folder}/junit.xml`),
+    );
+    const xml = await readFile(`${folder}/junit.xml`, 'utf8');
+    expect(new Set(xml.match(/ name="a [^"]+"/g)).size).toBe(8);
     const { results, run: name } = JSON.parse(stdout) as {
       results: { model: string; repeat: number }[];
       run: string;
