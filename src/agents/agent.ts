@@ -16,6 +16,7 @@ import { runLoop, type SetUpTurn } from './loop.js';
 import type { Meter } from './bill.js';
 import { Budget } from './budget.js';
 import type { OutputReader } from './output.js';
+import { recordedCalls } from './recorded-calls.js';
 import { runtimeBlocks, surroundingsBlock, type Additions, type Surroundings } from './prompts.js';
 import type { Toolbox } from './toolbox.js';
 
@@ -28,6 +29,8 @@ export interface AgentContext {
   /** The name of this node in chains of delegation. */
   readonly nodeId: string;
   readonly limits: AgentLimits;
+  /** Finds a model by its name, for a fork. Default: forks vary nothing. */
+  readonly modelNamed?: (name: string) => Promise<ModelProvider>;
   /** Finds the price of an agent's model. Default: no bill is kept. */
   readonly meterOf?: (model: ModelProvider) => Meter;
   /** Counts what each owner spends in a day. Default: no limit per owner and day. */
@@ -66,8 +69,8 @@ interface AgentParts {
 export interface StandIns {
   readonly model: ModelProvider;
   readonly memory: RunMemory;
-  peers(own: PeerDirectory): PeerDirectory;
-  functions(own: readonly AgentFunction[]): readonly AgentFunction[];
+  readonly peers: (own: PeerDirectory) => PeerDirectory;
+  readonly functions: (own: readonly AgentFunction[]) => readonly AgentFunction[];
 }
 
 /** An agent that can go through a recorded run, with the instruction and the functions that it has now. */
@@ -87,12 +90,14 @@ export function makeAgent(context: AgentContext, parts: AgentParts): LoopAgent {
   const meter = context.meterOf?.(model);
   return {
     profile: profileOf(parts, inputModes(model.readsImages)),
-    run: (run) => work(run, context, { parts, model, meter }),
+    run: async (run) => work(run, context, { parts, ...(await variedBy(run, context, { model, meter })) }),
     rehearse(run, standIns) {
       const nothingElse = { additions: undefined, spending: undefined, memories: [standIns.memory] };
       const { id, windowTokens, readsImages } = model;
       const asked = { ...standIns.model, id, ...defined({ windowTokens, readsImages }) };
-      return work(run, { ...context, ...nothingElse }, { parts, model: asked, meter: undefined, standIns });
+      const { functions } = standIns;
+      const given = { parts, model: asked, meter: undefined, standIns, functions };
+      return work(run, { ...context, ...nothingElse }, given);
     },
   };
 }
@@ -102,12 +107,29 @@ interface WorkParts {
   readonly model: ModelProvider;
   readonly meter: Meter | undefined;
   readonly standIns?: StandIns;
+  readonly functions?: StandIns['functions'];
+  /** In place of the agent's own. */
+  readonly instruction?: string | undefined;
+}
+
+/** The model, the instruction and the functions of a run, which are others in a fork that asks for it. */
+async function variedBy(
+  run: Run,
+  { modelNamed, meterOf, limits }: AgentContext,
+  own: Pick<WorkParts, 'model' | 'meter'>,
+): Promise<Omit<WorkParts, 'parts'>> {
+  const { variation } = run;
+  if (!variation || !modelNamed) return own;
+  const { model: name, instruction, tools } = variation;
+  const model = name === undefined ? own.model : await modelNamed(name);
+  const functions = tools === 'recorded' ? { functions: await recordedCalls(run, limits) } : {};
+  return { model, meter: meterOf?.(model), instruction, ...functions };
 }
 
 async function work(run: Run, context: AgentContext, given: WorkParts): Promise<RunEnd> {
   const { limits, nodeId, spending, additions, surroundings, memories = [], showsReasons } = context;
   const { attachments = new Attachments(undefined) } = context;
-  const { parts, model, meter, standIns } = given;
+  const { parts, model, meter, standIns, functions: replaced = (own) => own, instruction } = given;
   const { readsImages } = model;
   const refusal = refuseByGrant(run, nodeId, limits);
   if (refusal) return refusal;
@@ -133,10 +155,8 @@ async function work(run: Run, context: AgentContext, given: WorkParts): Promise<
   const ownSetup = parts.open(run, budget, standIns);
   const setUpTurn: SetUpTurn = (messages) => {
     const { system, functions } = ownSetup(messages);
-    return {
-      system: [...system, ...(where ? [where] : []), ...added],
-      functions: standIns ? standIns.functions(functions) : functions,
-    };
+    const told = instruction === undefined ? system : [{ text: instruction, stable: true }];
+    return { system: [...told, ...(where ? [where] : []), ...added], functions: replaced(functions) };
   };
   const end = await runLoop({
     ...{ run, model, budget, limits, history, readable, fromOutside, setUpTurn },

@@ -11,11 +11,11 @@ import type { Additions, PromptTexts } from '../agents/prompts.js';
 import { warnOfUnknownTools } from '../agents/tool-work.js';
 import { agentLimits, groupsOf, hasSeveralOwners } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
-import type { ModelChoice } from '../config/models.js';
+import { modelNamed, type ModelChoice } from '../config/models.js';
 import { unusedListFindings, usedRemoteAgents } from '../config/remote-agents.js';
 import type { Agent } from '../core/agent.js';
 import type { Finding } from '../core/findings.js';
-import type { ModelProvider } from '../core/model.js';
+import { nameAtVendor, type ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
@@ -69,7 +69,9 @@ export async function openModels(
   return { model, models: new Map(await Promise.all(models)) };
 }
 
-type AgentParts = Parts<'config' | 'schema' | 'settings' | 'storage' | 'families' | 'parsers' | 'logger'> &
+type AgentParts = Parts<
+  'config' | 'secrets' | 'schema' | 'settings' | 'storage' | 'families' | 'parsers' | 'logger'
+> &
   Parts<'model' | 'models' | 'peers' | 'guard'>;
 
 /** The parts of the agents that a program brings which uses Lango as a library, and the texts of files. */
@@ -110,6 +112,7 @@ export function createAgents(
     ...naming,
     ...{ model, peers, nodeId, spending, additions, prompts, secrets: node.guard, tools, sources, logger },
     models: new Map([...ofProgram, ...node.models]),
+    modelNamed: createModelChoice(node),
     meterOf: createMeters({ ...meterRules(node), limits, pricesRead: PRICES_READ, logger }),
     attachments: new Attachments((document, call) => parsers.parse('text', document, call)),
     memories: families.flatMap(({ memory }) => memory ?? []),
@@ -147,6 +150,15 @@ function replacingSource(source: ToolSource, replace: (tool: Tool) => Tool): Too
     refresh: (scope) => source.refresh(scope),
     prepare: (scope) => source.prepare(scope),
     list: (scope) => source.list(scope).map(replace),
+  };
+}
+
+/** Finds models by name: one that an agent has, else one of the configured vendor. */
+function createModelChoice(node: ModelContext & Parts<'model' | 'models'>) {
+  return async (name: string): Promise<ModelProvider> => {
+    const known = [node.model, ...node.models.values()];
+    const own = known.find(({ id }) => id === name || nameAtVendor(id) === name);
+    return own ?? createModel(modelNamed(name, node.config.model), node);
   };
 }
 

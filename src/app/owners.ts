@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { OWNER_CALL_MS } from '../a2a/client/remote-sources.js';
 import { cardJson } from '../a2a/server/card.js';
+import { createGrant } from '../a2a/server/grant.js';
 import { signCard } from '../a2a/server/signing.js';
 import { exportTask } from '../a2a/server/task-reading.js';
 import { skillIdOf } from '../agents/capabilities.js';
@@ -20,6 +21,7 @@ import { agentLimits, ownerTaskBytes } from '../config/config.js';
 import { packageVersion } from '../config/package-root.js';
 import { createTaskRecords } from '../replay/collect.js';
 import { compareRequests } from '../replay/current.js';
+import { createTaskFork } from '../replay/fork.js';
 import { createTaskImport } from '../replay/import.js';
 import { createSentRequests } from '../replay/sent-request.js';
 import { parseTaskText } from '../replay/task-file.js';
@@ -44,7 +46,7 @@ import { openFreeStorage } from './stores.js';
 interface MountParts
   extends
     Parts<'config' | 'schema' | 'storage' | 'journal' | 'families' | 'root' | 'model' | 'agents'>,
-    Parts<'peers' | 'published' | 'keys' | 'audit' | 'settings' | 'logger' | 'guard'> {
+    Parts<'peers' | 'published' | 'keys' | 'audit' | 'settings' | 'logger' | 'guard' | 'access'> {
   readonly capabilities: OpenCapabilities;
   /** Whether push notifications are sent. */
   readonly hasPush: boolean;
@@ -90,6 +92,7 @@ export function ownerMount(parts: MountParts): Mount {
     ...readersOf(parts, journal),
     importTask: importOf(parts),
     readRequest: sentRequestsOf(parts),
+    forkTask: forkOf(parts),
     compareRequests: ({ content }, { scope }) =>
       compareRequests(parseTaskText(content.toString()), { agents: parts.agents, scope }),
     readStatus: async (_input, { scope }) => {
@@ -245,6 +248,26 @@ function importOf(parts: MountParts): OwnerParts['importTask'] {
   const { tasks: store, nodeId } = storage;
   const importTask = createTaskImport({ store, secrets, agents, root, nodeId, limits });
   return async ({ content }, { scope }) => importTask(scope, parseTaskText(content.toString()));
+}
+
+/** A fork is a task of its own that the person begins: it has the rights that a request of theirs has now. */
+function forkOf({ config, storage, journal, agents, access }: MountParts): OwnerParts['forkTask'] {
+  const fork = createTaskFork({ journal, agents });
+  const limits = agentLimits(config);
+  return async ({ tools, ...request }, { scope, scopes }) => {
+    const caller = { ...scope, scopes };
+    const task = await fork(scope, { ...request, ...(tools === 'recorded' && { tools }) }, (agent) => {
+      const needed = access.scopeOf(agent);
+      if (needed !== undefined && !scopes?.has(needed))
+        throw new LangoError('forbidden', `The agent ${agent} needs the scope ${needed}.`);
+      const self = `${agent}@${storage.nodeId}`;
+      return createGrant({ limits, self, toolsFor: access.toolsFor })(
+        { parentTaskId: undefined, grant: {} },
+        caller,
+      );
+    });
+    return { taskId: task.id, contextId: task.contextId, agent: task.agent, at: task.fork!.seq };
+  };
 }
 
 type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;

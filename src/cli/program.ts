@@ -13,6 +13,7 @@ const MAX_PAGE = 100;
 const DEFAULT_PAGE = 20;
 const MAX_PARALLEL = 100;
 const DEFAULT_PARALLEL = 4;
+const MAX_AT = 1_000_000_000;
 
 /** Every command with its flags. */
 export function createProgram(act: Act, capabilities: readonly Capability[]): Command {
@@ -187,6 +188,28 @@ function addReplayCommands(program: Command, act: Act): void {
     .option('--current', 'compare what the models were asked with what the running server would ask now')
     .option('--agent <name>', 'the agent that the task belongs to; default: every agent')
     .action(actionsOf(act, () => import('./replay.js'))('replay'));
+  withAgents(withJson(program.command('fork <task>')))
+    .description('go on from an event of a task as a new task; nothing before it is done again')
+    .option(
+      '--at <number>',
+      'the last event to share; default: the last before the end',
+      wholeNumber(1, MAX_AT),
+    )
+    .option('--model <name>', 'ask this model')
+    .option('--instruction <file>', "the text in place of the agent's instruction")
+    .option('--message <text>', 'add this message')
+    .option(
+      '--result <step=file>',
+      'the text in place of the result of a call: t1.c0=FILE; repeatable',
+      collect,
+    )
+    .addOption(
+      new Option('--tools <how>', 'make calls, or give recorded results and ask about other calls')
+        .choices(['recorded', 'live'])
+        .default('live'),
+    )
+    .option('--agent <name>', 'the agent that the task belongs to; default: every agent')
+    .action(actionsOf(act, () => import('./fork.js'))('fork'));
   withAgents(withJson(program.command('diff <task> <other>')))
     .description('show where two tasks part, and what each did from there')
     .option('--agent <name>', 'the agent that the tasks belong to; default: every agent')

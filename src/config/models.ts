@@ -78,6 +78,11 @@ export function agentModelsOf({ models }: Settings['agent'], main: MainModel): R
   );
 }
 
+/** The model of this name, with the server, the key and the other settings of `main`, and no fallbacks. */
+export function modelNamed(name: string, main: MainModel): ModelChoice {
+  return resolve({ path: ['model'], given: name }, main);
+}
+
 /** All models of a configuration, by the keys that name them. */
 export function choicesIn({ model, agent }: Models): readonly (readonly [key: string, ModelChoice])[] {
   return [

@@ -15,6 +15,9 @@ export const EXTENSIONS = {
 /** Asks for `generation` on tasks and events, by the draft of A2A 1.1. Our own peers do without: they have the cursor. */
 export const GENERATION = 'urn:lango:a2a:generation:v1';
 
+/** On a task that shares events with another one: `{ taskId, seq }`. */
+export const FORK = 'urn:lango:a2a:fork:v1';
+
 /** On a card only: its gRPC interfaces use TLS. */
 export const GRPC_TLS = 'urn:lango:a2a:grpc-tls:v1';
 

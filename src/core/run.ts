@@ -4,6 +4,7 @@ import type { Message } from './message.js';
 import type { Usage } from './model.js';
 import type { Scrubber } from './secrets.js';
 import type { Clearing, EventBody, Grant, Question, TaskEvent, TaskRecord, TextDelta } from './task.js';
+import type { Variation } from './fork.js';
 
 /** One pass of an agent over a task. A resumed run starts from the top; `recorded` gives the results of completed steps. */
 export interface Run {
@@ -29,6 +30,8 @@ export interface Run {
    * first. With `after`, only events of tasks later than that task.
    */
   history(limit: number, after?: string): Promise<readonly TaskEvent[]>;
+  /** What the agent does in another way, as the task is a fork. */
+  readonly variation: Variation | undefined;
   /** Reads a task of the same owner and agent with its log, this one included; undefined when there is none. */
   readTask(taskId: string): Promise<readonly [TaskRecord, readonly TaskEvent[]] | undefined>;
   /** Appends in the order of calls and resolves once durable. Rejects with `fenced` when another process owns the task. */

@@ -1,3 +1,4 @@
+import type { ForkPlace, Variation } from './fork.js';
 import { defined, type Json, type JsonObject } from './json.js';
 import type { Artifact, Message } from './message.js';
 import type { AnswerBlock, AskedRequest, FunctionResult, StopReason, Usage } from './model.js';
@@ -77,6 +78,7 @@ export interface TaskRecord extends Scope {
   readonly agent: string;
   readonly contextId: string;
   readonly parentTaskId: string | undefined;
+  readonly fork?: ForkPlace; // The task whose first events it shares.
   readonly grant: Grant;
   readonly state: TaskState;
   /** The message of the state: a question, a reason. */
@@ -188,8 +190,7 @@ export type EventBody =
       readonly stopReason: StopReason;
       readonly usage: Usage;
       readonly fromOutside?: boolean;
-      /** Why the vendor's filter refused, in its words. */
-      readonly refusal?: string;
+      readonly refusal?: string; // Why the vendor's filter refused, in its words.
       readonly asked?: AskedRequest;
     }
   /** The requests of this turn and of later ones hold no more what is cleared here. */
@@ -247,6 +248,8 @@ export type EventBody =
   /** Ends the time of questions whose `expiresAt` has passed: later replies do not count. */
   | { readonly type: 'question-expiry' }
   | { readonly type: 'cancel-request' }
+  /** Begins what a fork has of its own. Results that follow replace those of steps that were not over at its place. */
+  | ({ readonly type: 'fork' } & ForkPlace & Variation)
   /** Ends a run. The log of an ended task has exactly one with a terminal state, as its last event. */
   | {
       readonly type: 'run-end';
@@ -322,7 +325,7 @@ export function isRefused(body: EventBody): boolean {
 export function stateAfter(body: EventBody, before: TaskState): TaskState | undefined {
   if (body.type === 'run-end' || body.type === 'status') return body.state;
   if (body.type === 'run-start') return 'working';
-  const isWork = body.type === 'message' || body.type === 'question-expiry';
+  const isWork = body.type === 'message' || body.type === 'question-expiry' || body.type === 'fork';
   return isWork && before !== 'working' ? 'submitted' : undefined;
 }
 

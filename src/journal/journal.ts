@@ -6,10 +6,17 @@ import { textOf, type Message } from '../core/message.js';
 import { repliesIn, questionsIn } from '../core/questions.js';
 import { DECISION, decisionIn } from '../core/decisions.js';
 import { noSecrets, type Scrubber, type SecretGuard } from '../core/secrets.js';
-import type { AcceptOutcome, EarlierMessage, NewInput, NewTask, TaskStore } from '../stores/tasks.js';
+import type {
+  AcceptOutcome,
+  EarlierMessage,
+  NewFork,
+  NewInput,
+  NewTask,
+  TaskStore,
+} from '../stores/tasks.js';
 import { isTerminal, type Question, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
-import { scrubData, scrubMessage } from '../scrub/data.js';
+import { scrubData, scrubEvent, scrubMessage } from '../scrub/data.js';
 import { AppendNotifications } from './append-notifications.js';
 import { isFull, taskIsFull } from './event-writer.js';
 import { Worker, type WorkerOptions } from './worker.js';
@@ -25,6 +32,8 @@ export interface JournalOptions extends Omit<WorkerOptions, 'worker' | 'secrets'
 export interface RunningJournal extends Journal {
   /** Continues the tasks that an earlier process left unfinished. */
   start(): Promise<void>;
+  /** Stores a fork and begins its run, as soon as one can begin. Rejects like `TaskStore.fork`. */
+  fork(entry: NewFork): Promise<TaskRecord>;
   /** Ends the runs, each after its step under way, without closing their tasks, and their leases. The store stays open. */
   stop(): Promise<void>;
 }
@@ -93,6 +102,18 @@ class TaskJournal implements RunningJournal {
       });
     }
     return { task: outcome.task, seq: outcome.seq, repeated: outcome.kind === 'repeated' };
+  }
+
+  async fork(entry: NewFork): Promise<TaskRecord> {
+    const scrubber = this.#secrets.scrubber(entry.scope);
+    const events = entry.events.map((event) => ({
+      ...event,
+      body: scrubEvent(wellFormed(event.body), scrubber),
+    }));
+    await this.#disk?.admit(entry.scope, events);
+    const task = await this.#store.fork({ ...entry, events });
+    await this.#worker.claim();
+    return task;
   }
 
   get(scope: Scope, taskId: string): Promise<TaskRecord | undefined> {

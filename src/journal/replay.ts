@@ -4,10 +4,12 @@ import {
   isFromOutside,
   isInterrupted,
   type Clearing,
+  type BodyOf,
   type EventBody,
   type Question,
   type TaskEvent,
 } from '../core/task.js';
+import type { Variation } from '../core/fork.js';
 
 type MessageBody = Extract<EventBody, { type: 'message' }>;
 
@@ -24,6 +26,8 @@ export class Replay {
   delegations = new OpenDelegations();
   artifacts = new Set<string>();
   usage: Usage = NO_USAGE;
+  /** Set in a fork. */
+  variation: Variation | undefined;
   head = 0;
   attempts = 0;
   cancelRequested = false;
@@ -83,6 +87,9 @@ export class Replay {
       case 'artifact':
         this.artifacts.add(body.artifact.id);
         break;
+      case 'fork':
+        this.#fork(body, seq);
+        break;
       case 'status':
       case 'activity':
       case 'question':
@@ -90,6 +97,15 @@ export class Replay {
       case 'run-end':
         break;
     }
+  }
+
+  /** A fork owes nothing for what it shares, and leaves what that task has outside alone. */
+  #fork({ type: _, taskId: __, seq: ___, ...variation }: BodyOf<'fork'>, seq: number): void {
+    this.usage = NO_USAGE;
+    this.delegations = new OpenDelegations();
+    this.cancelRequested = false;
+    this.#questions.close(seq);
+    this.variation = { ...this.variation, ...variation };
   }
 
   get questions(): ReadonlyMap<string, AskedQuestion> {
@@ -207,6 +223,11 @@ class AskedQuestions {
       default:
         break;
     }
+  }
+
+  /** Ends the time of all questions. */
+  close(seq: number): void {
+    for (const hash of this.#asked.keys()) this.#setOnce(hash, { expiredAt: seq });
   }
 
   #noteAlone([only, ...others]: readonly Question[], seq: number): void {

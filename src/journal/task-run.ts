@@ -15,6 +15,7 @@ import type {
   TaskRecord,
   TextDelta,
 } from '../core/task.js';
+import type { Variation } from '../core/fork.js';
 import { isFromOutside } from '../core/task.js';
 import { Timer } from '../core/time.js';
 import { EventWriter, type AppendReport } from './event-writer.js';
@@ -135,6 +136,10 @@ export class TaskRun implements Run {
 
   get questions(): ReadonlyMap<string, AskedQuestion> {
     return this.#replay.questions;
+  }
+
+  get variation(): Variation | undefined {
+    return this.#replay.variation;
   }
 
   recorded(step: string): RecordedStep | undefined {

@@ -79,6 +79,11 @@ export class Worker {
     return this.#leases.start();
   }
 
+  /** Claims tasks that wait, as far as there is room. */
+  claim(): Promise<void> {
+    return this.#leases.claim();
+  }
+
   /**
    * Ends the runs without closing their tasks: each once its step under way has its result, after `drainSeconds` at the
    * latest. Releases each lease at once, so that another process, or the next start, continues the task.

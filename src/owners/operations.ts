@@ -268,6 +268,25 @@ export const SERVER_OPERATIONS = {
     result: z.object({ taskId: z.string(), tasks: z.number() }),
   },
 
+  /**
+   * Begins a task that shares the events of another one up to number `at`, and goes on by itself. Nothing that was done
+   * before is done again.
+   */
+  forkTask: {
+    method: 'post',
+    path: '/lango/tasks/:taskId/forks',
+    input: z.strictObject({
+      taskId: z.string(),
+      at: z.number().int().min(1).optional(),
+      model: z.string().min(1).max(200).optional(),
+      instruction: z.string().min(1).optional(),
+      message: z.string().min(1).optional(),
+      results: z.array(z.strictObject({ step: z.string(), text: z.string() })).default([]),
+      tools: z.enum(['recorded', 'live']).default('live'),
+    }),
+    result: z.object({ taskId: z.string(), contextId: z.string(), agent: z.string(), at: z.number() }),
+  },
+
   /** Compares what models were asked in the tasks of an exported file with what they would be asked now. Asks nothing. */
   compareRequests: {
     method: 'post',

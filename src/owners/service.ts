@@ -115,6 +115,7 @@ type ForServers =
   | 'readStatus'
   | 'importTask'
   | 'compareRequests'
+  | 'forkTask'
   | 'readOverview'
   | 'readMap'
   | 'readNodes'
@@ -124,7 +125,7 @@ type ForServers =
 export const NEEDS_SERVER: Pick<Handlers, ForServers> & ForOperators = {
   ...{ readCard: noServer, readStatus: noServer, importTask: noServer },
   ...{ compareRequests: noServer, readOverview: noServer, readMap: noServer, readNodes: noServer },
-  readRequest: noServer,
+  ...{ readRequest: noServer, forkTask: noServer },
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer, inspectAgent: noServer },
 };
 

@@ -39,12 +39,15 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
     const { item, bytes, next = 0 } = await exportTask(record, after);
     return { items: [item], size: bytes, next: `${next} ${record.id} ${listed}` };
   };
-  const remove = async (list: () => Promise<readonly TaskRecord[]>): Promise<number> => {
+  const remove = async (list: () => Promise<readonly TaskRecord[]>, forked = false): Promise<number> => {
     for (let removed = 0; ;) {
       const items = await list();
       if (items.length === 0) return removed;
       await Promise.all(items.map((task) => cancel(tasks, task)));
-      const gone = await retention.remove(items.map(({ id }) => id));
+      const gone = await retention.remove(
+        items.map(({ id }) => id),
+        forked,
+      );
       // None are removed when another call removed them meanwhile.
       if (gone.length === 0 && (await tasks.get(items[0]!, items[0]!.id))) {
         const hint = 'Run the command again in a moment.';
@@ -59,8 +62,8 @@ export function createOwnedTasks({ retention, tasks, exportTask }: OwnedTasksPar
       pageBySize(after, (cursor) => readSegment(scope, cursor)),
     /** Cancels the tasks that have not ended, then deletes all. Rejects with `unavailable` when some did not stop in time. */
     removeAll: (scope: Scope) =>
-      remove(async () => (await retention.listOwned(scope, '', REMOVE_BATCH)).items),
-    /** Cancels and deletes the tasks of one context, like `removeAll`. */
+      remove(async () => (await retention.listOwned(scope, '', REMOVE_BATCH)).items, true),
+    /** Cancels and deletes the tasks of one context and of its forks, like `removeAll`. */
     removeContext: (scope: Scope, contextId: string) =>
       remove(() => retention.listContext(scope, contextId, REMOVE_BATCH)),
   };

@@ -1,5 +1,6 @@
 import type { AgentLimits } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
+import { defined } from '../core/json.js';
 import type { Journal } from '../core/journal.js';
 import type { Scope, TaskEvent } from '../core/task.js';
 import type { RecordedTask, TaskPage } from './task-file.js';
@@ -35,9 +36,9 @@ export function createTaskRecords({ tasks, limits: all, node }: RecordParts) {
       events.push(...read.map(toRecorded));
       size += JSON.stringify(read).length;
     }
-    const { id, agent, contextId, parentTaskId, state, createdAt } = task;
+    const { id, agent, contextId, parentTaskId, fork, state, createdAt } = task;
     const { scopes: ___, trace: ____, ...grant } = task.grant;
-    const about = { id, agent, contextId, ...(parentTaskId !== undefined && { parentTaskId }), grant, state };
+    const about = { id, agent, contextId, ...defined({ parentTaskId, fork }), grant, state };
     return {
       task: { ...about, createdAt, node, limits, events },
       ...(events.length > 0 && head < task.head && { next: head }),

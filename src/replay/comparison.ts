@@ -69,6 +69,7 @@ function beginsAlike(a: Item | undefined, b: Item | undefined): boolean {
 const TAKEN: ReadonlySet<EventBody['type']> = new Set<EventBody['type']>(['message', 'question-expiry'])
   .add('cancel-request')
   .add('results-cleared')
+  .add('fork')
   .add('status');
 
 /** Whether the event is no consequence of what the agent was told: a message, the progress of a tool, a wait for a vendor. */

@@ -161,6 +161,11 @@ export const eventBody = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('question-expiry') }),
   z.looseObject({ type: z.literal('cancel-request') }),
   z.looseObject({
+    type: z.literal('fork'),
+    ...{ taskId: text, seq: z.number().int().min(1) },
+    ...{ model: text.optional(), instruction: text.optional(), tools: text.optional() },
+  }),
+  z.looseObject({
     type: z.literal('run-end'),
     ...{ state: ended, usage, questions, fromOutside, reason: text.optional() },
     ...{ message: message.optional(), metadata: object.optional(), refused: flag.optional() },

@@ -24,7 +24,7 @@ interface ImportParts {
 }
 
 /** The author of the event that says where an imported task is from. */
-const IMPORT_AUTHOR = 'import';
+export const IMPORT_AUTHOR = 'import';
 
 /**
  * Returns a function that stores the tasks of a file as ended tasks of an owner, for people to look at. They are never run,

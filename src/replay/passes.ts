@@ -22,9 +22,12 @@ export interface Recording {
   readonly blocked: () => Promise<never>;
 }
 
-/** Splits the events of a task into its runs. */
+/** Splits the events of a task into its runs. Those that a fork shares are runs of another task. */
 export function passesOf(events: readonly TaskEvent[]): readonly Pass[] {
-  const starts = events.flatMap(({ body }, index) => (body.type === 'run-start' ? [index] : []));
+  const own = events.findLastIndex(({ body }) => body.type === 'fork');
+  const starts = events.flatMap(({ body }, index) =>
+    index > own && body.type === 'run-start' ? [index] : [],
+  );
   return starts.map((start, number) => {
     const all = events.slice(start, starts[number + 1]);
     const last = all.findIndex(({ body }) => body.type === 'run-end');

@@ -4,6 +4,7 @@ import type { AgentLimits } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import { assertJsonValue } from '../core/json.js';
 import type { TaskEvent, TaskRecord } from '../core/task.js';
+import type { ForkPlace } from '../core/fork.js';
 import { eventBody, grant } from './event-schema.js';
 import { TASK_STATES } from '../core/task.js';
 
@@ -18,6 +19,8 @@ type KeptMembers = 'id' | 'agent' | 'contextId' | 'grant' | 'state' | 'createdAt
 /** A task in a file. */
 export interface RecordedTask extends Pick<TaskRecord, KeptMembers> {
   readonly parentTaskId?: string | undefined;
+  /** Of a fork: the task that its first events are from, and their number. */
+  readonly fork?: ForkPlace | undefined;
   /** The node that ran it. */
   readonly node: { readonly id: string; readonly version: string };
   readonly limits: Omit<AgentLimits, 'cost' | 'ownerCostPerDay'>;
@@ -63,6 +66,7 @@ const limits = z.looseObject({
 const task = z.looseObject({
   ...{ id: name, agent: name, contextId: name, parentTaskId: name.optional(), grant },
   ...{ state: z.enum(TASK_STATES), createdAt: count },
+  fork: z.looseObject({ taskId: name, seq: count.min(1) }).optional(),
   node: z.looseObject({ id: name, version: name }),
   limits,
   events: z

@@ -92,6 +92,8 @@ function scrubBody(body: EventBody, scrubber: Scrubber): EventBody {
           questions: body.questions.map((one) => members(one, ['text', 'arguments'])),
         }),
       };
+    case 'fork':
+      return members(body, ['instruction']);
     case 'run-start':
     case 'turn-start':
     case 'results-cleared':

@@ -22,6 +22,7 @@ const SESSION_TYPES: readonly EventType[] = [
   'tool-result',
   'delegation-end',
   'run-end',
+  'fork',
 ];
 export const SESSION_LIST = SESSION_TYPES.map((type) => `'${type}'`).join(', ');
 
@@ -104,6 +105,28 @@ export function assertUnchanged(taskId: string, row: EventRow): void {
       ? `Entry ${row.seq} of task ${taskId} is damaged.`
       : `Entries ${first} to ${row.seq} of task ${taskId} are damaged.`,
   );
+}
+
+/**
+ * Returns the events after `after` in order. The first of the rows may begin with earlier ones. Throws `LangoError`
+ * `storage` for a row that is damaged, and for a missing one: the numbers of a task have no gaps.
+ */
+export function assertUnbroken(
+  taskId: string,
+  after: number,
+  rows: readonly EventRow[],
+): readonly StoredEvent[] {
+  let last = after;
+  return rows
+    .toSorted((a, b) => a.seq - b.seq)
+    .flatMap((row) => {
+      assertUnchanged(taskId, row);
+      const events = eventsIn(row);
+      const later = last === after ? events.filter(({ seq }) => seq > after) : events;
+      if (later[0]?.seq !== last + 1) throw damagedTask(`Entry ${last + 1} of task ${taskId} is missing.`);
+      last = row.seq;
+      return later;
+    });
 }
 
 /** Whether later tasks of the session read the event as the conversation. */

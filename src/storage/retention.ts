@@ -16,10 +16,13 @@ const ROWS_AT_ONCE = 500;
 
 const SQL = {
   /** `above`: the id of the parent while that is stored. */
-  made: `SELECT key, id, state, status_at, created_at, (SELECT id FROM tasks AS above WHERE id = task.parent) AS above
+  made: `SELECT key, id, state, status_at, created_at, (SELECT id FROM tasks AS above WHERE id = task.parent) AS above,
+      (SELECT min(id) FROM tasks AS fork WHERE fork.fork_of = task.id) AS fork
     FROM tasks AS task WHERE key > ? ORDER BY key LIMIT ?`,
+  /** The last parameter is 1 to remove a task with a fork as well. */
   removable: `SELECT key FROM tasks AS task WHERE id = ? AND ${ENDED}
-      AND NOT EXISTS (SELECT 1 FROM tasks AS above WHERE above.id = task.parent AND NOT above.${ENDED})`,
+      AND NOT EXISTS (SELECT 1 FROM tasks AS above WHERE above.id = task.parent AND NOT above.${ENDED})
+      AND (CAST(? AS INTEGER) = 1 OR NOT EXISTS (SELECT 1 FROM tasks AS fork WHERE fork.fork_of = task.id))`,
   note: 'INSERT INTO removed_tasks SELECT key, tenant, owner, agent, id, context FROM tasks WHERE key = ?',
   dropPushes: 'DELETE FROM push_configs WHERE task_id = ?',
   dropTask: 'DELETE FROM tasks WHERE key = ?',
@@ -34,6 +37,8 @@ const SQL = {
 
 type MadeRow = Pick<TaskRow, 'key' | 'id' | 'state' | 'status_at' | 'created_at'> & {
   readonly above: string | null;
+  /** The id of a fork; null when there is none. */
+  readonly fork: string | null;
 };
 type DroppedRow = Readonly<{ messages: string | null; bytes: number }>;
 type RemovedTask = Pick<TaskRow, 'key' | 'id' | 'tenant' | 'owner' | 'agent' | 'context'>;
@@ -44,7 +49,14 @@ const sqlOf = ({ using }: Dialect) => ({
   /** Reads one index entry per owner, regardless of the number of tasks. */
   nextOwner: `SELECT tenant, owner FROM tasks ${using('tasks_by_status')}
     WHERE (tenant, owner) > (?, ?) ORDER BY tenant, owner LIMIT 1`,
-  ofContext: `SELECT * FROM tasks ${using('tasks_by_context')} WHERE context = ? AND owner = ? AND tenant = ? LIMIT ?`,
+  /** Forks are newer than what they share: they come first. */
+  ofContext: `WITH RECURSIVE family (name) AS (
+      SELECT context FROM tasks WHERE context = @contextId UNION SELECT fork.context
+      FROM family JOIN tasks AS task ON task.context = family.name JOIN tasks AS fork ON fork.fork_of = task.id
+      WHERE task.owner = @owner AND task.tenant = @tenant
+    )
+    SELECT tasks.* FROM tasks JOIN family ON tasks.context = family.name
+    WHERE owner = @owner AND tenant = @tenant ORDER BY key DESC LIMIT @limit`,
   openOf: `SELECT * FROM tasks ${using('tasks_live')} WHERE ${LIVE} AND tenant = ? AND owner = ? ORDER BY key DESC LIMIT ?`,
   open: `SELECT agent, state, count(*) AS value FROM tasks ${using('tasks_live')} WHERE ${LIVE} GROUP BY agent, state`,
 });
@@ -73,7 +85,7 @@ export class SqlRetentionStore implements RetentionStore {
 
   /**
    * Walks the tasks in the order of their creation, up to the first one that was created after the age limit. Leaves out
-   * a child whose parent is stored and not listed with it: the entries of the parent refer to those of the child.
+   * a child whose parent is stored and not listed with it, and a task with a fork: their entries refer to those of the one.
    */
   async listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>> {
     const before = (await this.#database.now()) - ageMs;
@@ -81,8 +93,9 @@ export class SqlRetentionStore implements RetentionStore {
     const young = rows.findIndex((row) => row.created_at > before);
     const old = young === -1 ? rows : rows.slice(0, young);
     const ended = new Set<string>();
-    for (const { id, state, status_at: at, above } of old) {
-      if (isTerminal(state) && at <= before && (above === null || ended.has(above))) ended.add(id);
+    for (const { id, state, status_at: at, above, fork } of old) {
+      const isNeeded = fork !== null || (above !== null && !ended.has(above));
+      if (isTerminal(state) && at <= before && !isNeeded) ended.add(id);
     }
     const isLast = young !== -1 || rows.length < limit;
     return { items: [...ended], next: isLast ? undefined : String(rows.at(-1)?.key) };
@@ -122,12 +135,15 @@ export class SqlRetentionStore implements RetentionStore {
 
   async listContext({ tenant, owner }: Scope, contextId: string, limit: number) {
     const { ofContext } = this.#sql;
-    const rows = await this.#database.read(() => all<TaskRow>(ofContext, contextId, owner, tenant, limit));
+    const rows = await this.#database.read(() =>
+      all<TaskRow>(ofContext, { contextId, owner, tenant, limit }),
+    );
     return rows.map(toTaskRecord);
   }
 
-  async remove(taskIds: readonly string[]): Promise<readonly string[]> {
-    const gone = await this.#database.write(LOCK, () => hideAll(taskIds, this.#parts.counts));
+  async remove(taskIds: readonly string[], forked = false): Promise<readonly string[]> {
+    const { counts } = this.#parts;
+    const gone = await this.#database.write(LOCK, () => hideAll(taskIds, { counts, forked }));
     this.#parts.recent.forget(gone);
     while (await this.#database.write(LOCK, () => this.#clear()));
     return gone;
@@ -154,10 +170,13 @@ export class SqlRetentionStore implements RetentionStore {
 }
 
 /** Removes the rows of these tasks, so that no reader finds them. Returns the ids of the tasks that could be removed. */
-function* hideAll(taskIds: readonly string[], counts: TaskCounts | undefined): Query<readonly string[]> {
+function* hideAll(
+  taskIds: readonly string[],
+  { counts, forked }: { readonly counts: TaskCounts | undefined; readonly forked: boolean },
+): Query<readonly string[]> {
   const gone: string[] = [];
   for (const id of taskIds) {
-    const task = yield* first<Pick<TaskRow, 'key'>>(SQL.removable, id);
+    const task = yield* first<Pick<TaskRow, 'key'>>(SQL.removable, id, forked ? 1 : 0);
     if (!task) continue;
     yield* run(SQL.note, task.key);
     yield* run(SQL.dropPushes, id);

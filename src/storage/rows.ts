@@ -48,6 +48,9 @@ export interface TaskRow {
   readonly expires_at: number | null;
   /** 1 if the active run was sent a `cancel-request`. */
   readonly cancel_requested: 0 | 1;
+  /** Of a fork: the id of the task whose events it shares, and the number of the last one. */
+  readonly fork_of?: string | null;
+  readonly fork_at?: number | null;
 }
 
 /** One event of a task, with its body as text. */
@@ -92,6 +95,7 @@ export function toTaskRecord(row: Omit<TaskRow, 'key'>): TaskRecord {
     agent: row.agent,
     contextId: row.context,
     parentTaskId: row.parent ?? undefined,
+    ...(row.fork_of && { fork: { taskId: row.fork_of, seq: row.fork_at ?? 0 } }),
     grant: parseGrant(row),
     state: row.state,
     statusMessage: row.status_message === null ? undefined : openStatus(row),

@@ -54,6 +54,11 @@ export const BACKGROUND_USAGE = `CREATE TABLE background_usage (
     PRIMARY KEY (tenant, owner, day, agent, model, currency)
   ) STRICT, WITHOUT ROWID;`;
 
+/** A fork has rows of its own events alone: it shares those up to `fork_at` with the task `fork_of`. See forks.ts. */
+export const FORKS = `ALTER TABLE tasks ADD COLUMN fork_of TEXT;
+  ALTER TABLE tasks ADD COLUMN fork_at INTEGER;
+  CREATE INDEX tasks_forks ON tasks (fork_of) WHERE fork_of IS NOT NULL;`;
+
 /** The bytes that the tasks of an owner take. See task-use-store.ts. */
 export const TASK_USE = `CREATE TABLE task_use (
     tenant TEXT NOT NULL,

@@ -285,7 +285,7 @@ export function* setDamagedAside(context: TaskContext, { taskId, epoch }: Fence)
   const { sql } = context;
   const task = yield* first<Pick<TaskRow, 'key' | 'head'>>(sql.fenced, taskId, epoch);
   if (!task) throw fenced();
-  const firstLost = yield* firstDamaged(sql, taskId, task.head);
+  const firstLost = yield* firstLostOf(sql, taskId, task.head);
   if (firstLost === undefined) return undefined;
   const lost = task.head - firstLost + 1;
   if (lost > MAX_PLACEHOLDERS) throw damagedTask(`The record of task ${taskId} is damaged.`);
@@ -300,9 +300,22 @@ export function fenced(): LangoError {
   return new LangoError('fenced', 'The task has ended, or another worker owns it now.');
 }
 
-function* firstDamaged(sql: TaskSql, taskId: string, head: number): Query<number | undefined> {
-  const rows = (yield* all<EventRow>(sql.events, taskId, 0, head)).toSorted((a, b) => a.seq - b.seq);
-  let next = 1;
+/** Of a fork, its first own event when an event that it shares is damaged: it has no right to change that. */
+function* firstLostOf(sql: TaskSql, taskId: string, head: number): Query<number | undefined> {
+  const shared = yield* first<Readonly<{ fork_of: string; fork_at: number }>>(sql.forkOf, taskId);
+  if (!shared) return yield* firstDamaged(sql, taskId, { after: 0, head });
+  const { fork_of: of, fork_at: after } = shared;
+  const isLost = (yield* firstLostOf(sql, of, after)) !== undefined;
+  return isLost ? after + 1 : yield* firstDamaged(sql, taskId, { after, head });
+}
+
+function* firstDamaged(
+  sql: TaskSql,
+  taskId: string,
+  { after, head }: { readonly after: number; readonly head: number },
+): Query<number | undefined> {
+  const rows = (yield* all<EventRow>(sql.events, taskId, after, head)).toSorted((a, b) => a.seq - b.seq);
+  let next = after + 1;
   for (const row of rows) {
     if (isChanged(taskId, row) || eventsIn(row)[0]!.seq !== next) return next;
     next = row.seq + 1;

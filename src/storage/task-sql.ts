@@ -60,6 +60,7 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
      */
     events: `SELECT seq, at, author, body, checksum FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq < CAST(? AS BIGINT) + ${MAX_ROW_EVENTS}`,
+    forkOf: 'SELECT fork_of, fork_at FROM tasks WHERE id = ? AND fork_of IS NOT NULL',
     /** The entries that a task repeats: its id, and a list of [task, first, last]. Of tasks of the same owner only. */
     origins: `WITH span AS MATERIALIZED (
         SELECT value ->> 0 AS id, CAST(value ->> 1 AS BIGINT) AS first, CAST(value ->> 2 AS BIGINT) AS last,

@@ -19,6 +19,12 @@ export interface TaskStore extends Pick<Journal, 'get' | 'list' | 'read'> {
    * before, gives the earlier task and keeps its push configs. Rejects with `too-many` like `findEarlier`.
    */
   accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome>;
+  /**
+   * Creates a task that shares the first events of another one of its owner, and has its agent. The fork waits for `claim`.
+   * The other task cannot be removed by its age before the fork is. Rejects with `not-found`, and with `invalid-input` for
+   * events that the other task does not have.
+   */
+  fork(entry: NewFork): Promise<TaskRecord>;
   /** Adds a message to a task that has not ended. Leases an idle task to `lease`, when that is set. */
   addInput(entry: NewInput): Promise<InputOutcome>;
   /**
@@ -118,6 +124,15 @@ export interface NewTask extends Pick<Submission, 'scope' | 'agent' | 'parentTas
   readonly queueLimit?: number;
 }
 
+/** A task that begins with events of another one. */
+export interface NewFork extends Pick<NewTask, 'scope' | 'id' | 'contextId' | 'grant'> {
+  /** The task whose events it shares, from the first to the one with the number `at`. */
+  readonly of: string;
+  readonly at: number;
+  /** The events that follow, at least one. */
+  readonly events: readonly NewEvent[];
+}
+
 /** Tells a repeat from a conflict. Called only for a message id that was used before. */
 type IsSame = (earlier: EarlierMessage) => boolean;
 
@@ -208,7 +223,7 @@ export interface OpenTaskCount {
 export interface RetentionStore {
   /**
    * Reads the next `limit` tasks of all owners and lists those that ended at least `ageMs` ago by the store's clock, a
-   * child only once its parent is removed or listed before it.
+   * child only once its parent is removed or listed before it, and a task only once its forks are removed.
    */
   listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>>;
   /** Lists an owner's tasks, of all agents; each once, unless its state changes. Throws `invalid-input` for a wrong `after`. */
@@ -219,14 +234,14 @@ export interface RetentionStore {
   countOpen(): Promise<readonly OpenTaskCount[]>;
   /** Lists the newest tasks of an owner that run or wait for a run. Reads no others. */
   listOpen(scope: Scope, limit: number): Promise<readonly TaskRecord[]>;
-  /** Lists the tasks of an owner in a context, of all agents. */
+  /** Lists the tasks of an owner in a context, of all agents, and those of the forks of these tasks, the newest first. */
   listContext(scope: Scope, contextId: string, limit: number): Promise<readonly TaskRecord[]>;
   /**
    * Removes tasks with their events, idempotency rows and push configs, and resolves with their ids. Skips tasks that have
-   * not ended, or whose parent is stored here and has not ended. After the first commit they are not listed any more; small
+   * not ended, or whose parent is stored here and has not ended, or that have a fork, unless `forked`. After the first commit they are not listed any more; small
    * transactions remove the rest, and after a crash the next call removes it.
    */
-  remove(taskIds: readonly string[]): Promise<readonly string[]>;
+  remove(taskIds: readonly string[], forked?: boolean): Promise<readonly string[]>;
 }
 
 export const TASKS = new Contract<TaskStore>('task store');

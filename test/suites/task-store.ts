@@ -4,6 +4,7 @@ import { appendCases } from './task-store-append.js';
 import { cancelCases } from './task-store-cancel.js';
 import type { OpenStore, StoreUnderTest } from './task-store-fixtures.js';
 import { expiryCases } from './task-store-expiry.js';
+import { forkCases } from './task-store-forks.js';
 import { leaseCases } from './task-store-lease.js';
 import { listCases } from './task-store-list.js';
 import { readCases } from './task-store-read.js';
@@ -29,5 +30,6 @@ export function taskStoreSuite(name: string, open: OpenStore): void {
     listCases(get);
     readCases(get);
     referenceCases(get);
+    forkCases(get);
   });
 }

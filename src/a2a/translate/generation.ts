@@ -28,6 +28,7 @@ const SHOWN: Readonly<Record<EventType, boolean>> = {
   question: false,
   'question-expiry': false,
   'cancel-request': false,
+  fork: true,
   'run-end': true,
 };
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Task } from '@a2a-js/sdk';
+import { FORK } from '../../core/extensions.js';
 import type { JsonObject } from '../../core/json.js';
 import { textOf, textPart, type Artifact, type Message, type Part } from '../../core/message.js';
 import { answerText } from '../../core/model.js';
@@ -76,6 +77,9 @@ export class TaskFold {
         return this.#open(withAuthor(body.artifact, author), !body.append).add(body.artifact);
       case 'run-start':
         this.#closing = undefined;
+        return;
+      case 'fork':
+        this.#metadata = { ...this.#metadata, [FORK]: { taskId: body.taskId, seq: body.seq } };
         return;
       case 'status':
       case 'run-end':

@@ -2,7 +2,7 @@
 
 import { toPostgres } from '../../core/sql.js';
 import { CAPABILITY_VERSIONS } from '../capability-tables.js';
-import { BACKGROUND_USAGE, MODEL_SPENDING, TASK_USE } from '../tables.js';
+import { BACKGROUND_USAGE, FORKS, MODEL_SPENDING, TASK_USE } from '../tables.js';
 import { SCHEMA } from './schema.js';
 
 const OLDEST_SERVER = 15;
@@ -25,7 +25,7 @@ export const MIGRATIONS: readonly string[] = [
     worker TEXT COLLATE "C" NOT NULL,
     until BIGINT NOT NULL
   );`,
-  // 3: see ../tables.ts, and so for 4 and 8.
+  // 3: see ../tables.ts, and so for 4, 8 and 10.
   toPostgres(MODEL_SPENDING),
   // 4
   toPostgres(BACKGROUND_USAGE),
@@ -83,4 +83,6 @@ export const MIGRATIONS: readonly string[] = [
       FROM unnest(items, seqs, authors, types, bodies) AS e(item, seq, author, type, body)
       WHERE keys[e.item] IS NOT NULL;
   END $$;`,
+  // 10
+  toPostgres(FORKS),
 ];

@@ -5,6 +5,7 @@ import type {
   EarlierOutcome,
   Fence,
   InputOutcome,
+  NewFork,
   NewInput,
   NewTask,
   TaskHead,
@@ -15,10 +16,11 @@ import { taskOfNew } from '../../stores/tasks.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
 import { withContents } from '../references.js';
-import { packed, storedEvents, type EventRow } from '../event-rows.js';
+import { packed, storedEvents } from '../event-rows.js';
+import { forkTask, storedEventsOf } from '../forks.js';
 import { toTaskEvent, toTaskRecord, type StoredEvent, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { all, first, lockOf, type Query } from '../../core/sql.js';
+import { first, lockOf, type Query } from '../../core/sql.js';
 import type { EncodedBatch, EncodedStart, Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,
@@ -35,7 +37,7 @@ import {
   retakeTask,
   setDamagedAside,
 } from '../task-changes.js';
-import { assertUnbroken, DAY_MS, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
+import { DAY_MS, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { TaskLimits } from '../task-events.js';
 import { listTasks } from '../task-list.js';
 import { taskSql, type TaskSql } from '../task-sql.js';
@@ -107,6 +109,12 @@ export class PostgresTaskStore implements TaskStore {
     if (!row) return (await this.findEarlier(entry))!;
     this.#announce(entry.id, storedEvents([message, ...firstEvents.events], 0, row.created_at));
     return accepted(entry, row, start !== undefined);
+  }
+
+  async fork(entry: NewFork): Promise<TaskRecord> {
+    const { events } = encodeBatch(entry.events, this.#parts.eventBytes);
+    assertKeys({ contextId: entry.contextId });
+    return this.#write(NO_LOCK, (context) => forkTask(context, entry, { events }));
   }
 
   async addInput(entry: NewInput): Promise<InputOutcome> {
@@ -210,8 +218,7 @@ export class PostgresTaskStore implements TaskStore {
   }
 
   *#select(taskId: string, after: number, limit: number): Query<readonly TaskEvent[]> {
-    const rows = yield* all<EventRow>(this.#sql.events, taskId, after, after + limit);
-    const events = assertUnbroken(taskId, after, rows).slice(0, limit);
+    const events = yield* storedEventsOf(this.#sql, taskId, { after, limit });
     return yield* withContents(this.#sql, taskId, events);
   }
 

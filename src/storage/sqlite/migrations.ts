@@ -1,7 +1,7 @@
 /** The versions of the schema, with the SQL from each version to the next. */
 
 import { CAPABILITY_VERSIONS } from '../capability-tables.js';
-import { BACKGROUND_USAGE, MODEL_SPENDING, TASK_USE } from '../tables.js';
+import { BACKGROUND_USAGE, FORKS, MODEL_SPENDING, TASK_USE } from '../tables.js';
 
 /** The version that `SCHEMA` makes. Earlier versions were never released, and there is no way from them to this one. */
 export const FIRST_VERSION = 15;
@@ -39,7 +39,7 @@ export const MIGRATIONS: readonly string[] = [
   // 18: the entry up to which the spans of a task were exported; -1 once all were. See trace-store.ts.
   `ALTER TABLE tasks ADD COLUMN traced INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX tasks_untraced ON tasks (key) WHERE traced >= 0;`,
-  // 19: see ../tables.ts, and so for 20 and 24.
+  // 19: see ../tables.ts, and so for 20, 24 and 25.
   MODEL_SPENDING,
   // 20
   BACKGROUND_USAGE,
@@ -63,4 +63,6 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE inbox_by_hash RENAME TO inbox;`,
   // 24
   TASK_USE,
+  // 25
+  FORKS,
 ];

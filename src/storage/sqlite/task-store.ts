@@ -4,19 +4,20 @@ import type {
   EarlierOutcome,
   Fence,
   InputOutcome,
+  NewFork,
   NewInput,
   NewTask,
   TaskHead,
   TaskStart,
   TaskStore,
 } from '../../stores/tasks.js';
-import { all, column, first, run, type Query } from '../../core/sql.js';
+import { column, first, run, type Query } from '../../core/sql.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import { withContents } from '../references.js';
-import type { EventRow } from '../event-rows.js';
+import { forkTask, storedEventsOf } from '../forks.js';
 import { damagedTask, toTaskEvent, toTaskRecord, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { assertUnbroken, DAY_MS, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
+import { DAY_MS, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
 import type { TaskLimits } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
 import type { PushWrites } from '../push-store.js';
@@ -82,6 +83,13 @@ export class SqliteTaskStore implements TaskStore {
     return this.#write((context) =>
       acceptTask(context, entry, { message, firstEvents, worker: start?.worker, key }),
     );
+  }
+
+  async fork(entry: NewFork): Promise<TaskRecord> {
+    const { events } = encodeBatch(entry.events, this.#parts.eventBytes);
+    assertKeys({ contextId: entry.contextId });
+    const key = (this.#lastKey += 1);
+    return this.#write((context) => forkTask(context, entry, { events, key }));
   }
 
   async addInput(entry: NewInput): Promise<InputOutcome> {
@@ -169,13 +177,12 @@ export class SqliteTaskStore implements TaskStore {
 
   #select(taskId: string, after: number, limit: number): readonly TaskEvent[] {
     const database = this.#database;
-    const found = database.run(all<EventRow>(this.#sql.events, taskId, after, after + limit));
-    const events = assertUnbroken(taskId, after, found);
+    const events = database.run(storedEventsOf(this.#sql, taskId, { after, limit }));
     const next = after + events.length + 1;
     // Checks the head as well: a damaged page can hide the last entries, which leaves no gap.
     const [task] = events.length < limit ? database.run(headsOf(this.#sql, [taskId])) : [];
     if (task && next <= task.head) throw damagedTask(`Entry ${next} of task ${taskId} is missing.`);
-    return database.run(withContents(this.#sql, taskId, events.slice(0, limit)));
+    return database.run(withContents(this.#sql, taskId, events));
   }
 
   #write<Result>(work: (context: TaskContext) => Query<Result>): Promise<Result> {

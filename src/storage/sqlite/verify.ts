@@ -24,9 +24,13 @@ const LINES = "length(body) - length(replace(body, char(10), '')) + 1";
 /** Tasks whose record and events do not agree, and events without a task. */
 const TORN = `SELECT coalesce(t.id, 'without a record') AS id, coalesce(t.head, 0) AS head, coalesce(e.count, 0) AS count
   FROM tasks t FULL JOIN (SELECT task, sum(${LINES}) AS count, max(seq) AS last FROM events WHERE seq > 0 GROUP BY task) e ON e.task = t.key
-  WHERE (t.head IS NOT e.last OR e.count IS NOT e.last) AND coalesce(e.task, 0) NOT IN (SELECT key FROM removed_tasks)`;
+  WHERE (t.head IS NOT e.last OR e.count + coalesce(t.fork_at, 0) IS NOT e.last) AND coalesce(e.task, 0) NOT IN (SELECT key FROM removed_tasks)`;
 const EVENTS =
   'SELECT t.id AS task, e.seq, e.at, e.author, e.body, e.checksum FROM events e JOIN tasks t ON t.key = e.task WHERE e.seq > 0';
+/** Forks of tasks that are gone, or have fewer events. */
+const ORPHANS = `SELECT fork.id, fork.fork_of AS of FROM tasks AS fork LEFT JOIN tasks AS task ON task.id = fork.fork_of
+  WHERE fork.fork_of IS NOT NULL AND (task.id IS NULL OR task.head < fork.fork_at)`;
+type Orphan = Readonly<{ id: string; of: string }>;
 const REFERENCE = '"from":["';
 
 /**
@@ -67,6 +71,8 @@ function* problemsIn(database: Database.Database): Generator<string> {
     yield `Task ${id} has ${count} of ${head} entries.`;
   for (const row of database.prepare<[], TaskRow>('SELECT * FROM tasks').iterate())
     yield* thrownBy(() => toTaskRecord(row));
+  for (const { id, of } of database.prepare<[], Orphan>(ORPHANS).iterate())
+    yield `Task ${id} shares events of task ${of}, which are gone.`;
   const lost = new Set<string>();
   const isKept = database.prepare<[string], number>('SELECT 1 FROM tasks WHERE id = ?').pluck();
   for (const row of database.prepare<[], TaskEventRow>(EVENTS).iterate()) {

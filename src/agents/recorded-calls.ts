@@ -1,0 +1,108 @@
+import type { AgentLimits } from '../core/agent.js';
+import { canonicalJson } from '../core/canonical-json.js';
+import type { JsonObject } from '../core/json.js';
+import type { FunctionResult } from '../core/model.js';
+import type { Run } from '../core/run.js';
+import { isInterrupted, type TaskEvent } from '../core/task.js';
+import { intentOf, refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
+import { askPerson, questionHash, withinReplyTime } from './asking.js';
+import { CONTROL_NAMES } from './control-functions.js';
+import { FIND_NAME } from './function-search.js';
+import { TRANSFER_NAME } from './transfer.js';
+
+interface RecordedResult {
+  readonly seq: number;
+  readonly result: FunctionResult;
+  readonly fromOutside?: boolean | undefined;
+}
+
+/** Functions that reach nothing outside of the task. */
+const INNER: ReadonlySet<string> = new Set([...CONTROL_NAMES, FIND_NAME]);
+
+/**
+ * Reads the record that a fork parts from, and returns a function that puts its results in place of calls. A call with
+ * arguments that are not in the record asks a person first.
+ */
+export async function recordedCalls(run: Run, limits: Pick<AgentLimits, 'approvalSeconds'>) {
+  const { fork } = run.task;
+  const [, events = []] = (fork && (await run.readTask(fork.taskId))) ?? [];
+  const results = resultsIn(events);
+  const given = new Map<string, number>();
+  const nextOf = (call: Call): RecordedResult | undefined => {
+    const key = keyOf(call.name, call.arguments);
+    const all = results.get(key) ?? [];
+    const used = given.get(key) ?? all.filter(({ seq }) => seq <= fork!.seq).length;
+    given.set(key, used + 1);
+    return all[Math.min(used, all.length - 1)];
+  };
+  return (own: readonly AgentFunction[]): readonly AgentFunction[] =>
+    own.map((one) =>
+      INNER.has(one.name)
+        ? one
+        : {
+            ...one,
+            call: (call) => {
+              const begun = call.run.recorded(call.step) !== undefined;
+              const recorded = begun ? undefined : nextOf(call);
+              return recorded ? giveRecorded(call, recorded) : callApproved(one, call, limits);
+            },
+          },
+    );
+}
+
+function keyOf(name: string, given: JsonObject): string {
+  const { agent_name: agent, request } = given;
+  return canonicalJson([name, name === TRANSFER_NAME ? { agent, request } : given]);
+}
+
+/** The last results of calls, by function and arguments, in order. */
+function resultsIn(events: readonly TaskEvent[]): ReadonlyMap<string, readonly RecordedResult[]> {
+  const keys = new Map<string, string>();
+  const results = new Map<string, RecordedResult[]>();
+  for (const { seq, body } of events) {
+    if (body.type === 'tool-call') keys.set(body.step, keyOf(body.tool, body.arguments));
+    if (body.type === 'delegation-start')
+      keys.set(body.step, keyOf(TRANSFER_NAME, { agent_name: body.agent, request: body.request }));
+    const isLast =
+      body.type === 'delegation-end' ? !isInterrupted(body.state) : !('asks' in body && body.asks);
+    if ((body.type !== 'tool-result' && body.type !== 'delegation-end') || !isLast) continue;
+    const key = keys.get(body.step);
+    if (key === undefined) continue;
+    const { result, fromOutside } = body;
+    results.set(key, [...(results.get(key) ?? []), { seq, result, fromOutside }]);
+  }
+  return results;
+}
+
+async function giveRecorded(call: Call, { result, fromOutside }: RecordedResult): Promise<CallOutcome> {
+  const own = { ...result, id: call.id, name: call.name };
+  call.run.emit(intentOf(call, call.step, 'pure'));
+  const body = { type: 'tool-result', step: call.step, result: own } as const;
+  await call.run.append({ ...body, ...(fromOutside && { fromOutside }) });
+  return { type: 'result', result: own };
+}
+
+async function callApproved(
+  own: AgentFunction,
+  call: Call,
+  limits: Pick<AgentLimits, 'approvalSeconds'>,
+): Promise<CallOutcome> {
+  const { run, step, name } = call;
+  const described = `call ${name} with arguments that are not in the record`;
+  const question = {
+    ...({ hash: questionHash(call.key, described), kind: 'approval' } as const),
+    ...{ text: `May ${run.task.agent} ${described}?`, author: run.task.agent },
+    ...{ tool: name, arguments: call.arguments },
+  };
+  const verdict = askPerson(withinReplyTime(question, limits), run, step);
+  switch (verdict.decision) {
+    case 'open':
+      return verdict.outcome;
+    case 'approve':
+      return own.call(call);
+    case 'deny':
+    case 'refused':
+    case 'expired':
+      return refuse(call, 'this call is not in the record, and no person allowed it; do not try it again');
+  }
+}

@@ -1,0 +1,216 @@
+import { TRANSFER_NAME } from '../agents/transfer.js';
+import { hashJson } from '../core/canonical-json.js';
+import { LangoError } from '../core/errors.js';
+import { newId } from '../core/ids.js';
+import { textPart } from '../core/message.js';
+import { functionCalls, NO_USAGE, type FunctionResult } from '../core/model.js';
+import type { Agent } from '../core/agent.js';
+import type { Journal } from '../core/journal.js';
+import {
+  isInterrupted,
+  isTerminal,
+  narrowGrant,
+  type BodyOf,
+  type EventBody,
+  type Grant,
+  type Scope,
+  type TaskEvent,
+  type TaskRecord,
+} from '../core/task.js';
+import type { Variation } from '../core/fork.js';
+import type { NewFork } from '../stores/tasks.js';
+import { IMPORT_AUTHOR } from './import.js';
+import { rootOf } from './passes.js';
+
+/** What a person asks of a fork. */
+export interface ForkRequest extends Variation {
+  readonly taskId: string;
+  /** The number of the last event that the fork shares. Default: the last one before the end. */
+  readonly at?: number | undefined;
+  /** A message that is added. */
+  readonly message?: string | undefined;
+  /** Texts in place of the results of steps. */
+  readonly results?: readonly Readonly<{ step: string; text: string }>[];
+}
+
+interface ForkParts {
+  readonly journal: Pick<Journal, 'get' | 'read'> & { fork(entry: NewFork): Promise<TaskRecord> };
+  readonly agents: ReadonlyMap<string, Agent>;
+}
+
+type Intent = BodyOf<'tool-call'> | BodyOf<'delegation-start'>;
+type Result = BodyOf<'tool-result'> | BodyOf<'delegation-end'>;
+
+const EVENTS_PER_READ = 1_000;
+/** The author of the events that a fork begins with. */
+const FORK_AUTHOR = 'fork';
+
+/**
+ * Returns a function that begins a fork of a task of an owner. What was begun before its place is over in the fork: with the
+ * result that the record has, also a later one, or an error that says that there is none. Nothing is called again for it.
+ * Rejects with `not-found`, and with `invalid-input` for a place or a step that there is not, and for imported tasks.
+ */
+export function createTaskFork({ journal, agents }: ForkParts) {
+  return async (
+    scope: Scope,
+    request: ForkRequest,
+    grantFor: (agent: string) => Grant,
+  ): Promise<TaskRecord> => {
+    const parent = await journal.get(scope, request.taskId);
+    if (!parent) {
+      const hint = 'See: lango tasks list';
+      throw new LangoError('not-found', `You have no task "${request.taskId}" on this server.`, { hint });
+    }
+    assertForkable(parent, agents);
+    const all = await readAll(journal, parent);
+    const at = placeOf(all, request.at);
+    const { tools, fromOutside } = parent.grant;
+    const own = narrowGrant(grantFor(parent.agent), {
+      ...(tools && { tools }),
+      ...(fromOutside && { fromOutside }),
+    });
+    const id = newId();
+    const events = eventsOfFork({ all, at, id, request }).map((body) => ({
+      author: body.type === 'message' ? 'user' : body.type === 'fork' ? FORK_AUTHOR : parent.agent,
+      body,
+    }));
+    return journal.fork({ id, scope, contextId: newId(), grant: own, of: parent.id, at, events });
+  };
+}
+
+function assertForkable({ id, agent, grant }: TaskRecord, agents: ForkParts['agents']): void {
+  if (grant.chain.some((link) => link.startsWith(`${IMPORT_AUTHOR}@`)))
+    throw new LangoError('invalid-input', `The task ${id} was imported, and imported tasks are never run.`);
+  const runner = agents.get(agent);
+  if (runner && 'rehearse' in runner) return;
+  const text = `The task ${id} cannot be forked: its agent ${agent} is no agent of this server that asks a model.`;
+  throw new LangoError('invalid-input', text);
+}
+
+async function readAll(journal: Pick<Journal, 'read'>, { id, head }: TaskRecord) {
+  const events: TaskEvent[] = [];
+  while (events.length < head) {
+    const page = await journal.read(id, events.length, EVENTS_PER_READ);
+    if (page.length === 0) break;
+    events.push(...page);
+  }
+  return events;
+}
+
+/** An ended task takes no more events, so a fork parts from it before its end. */
+function placeOf(all: readonly TaskEvent[], asked: number | undefined): number {
+  const last = all.at(-1)!;
+  const most = last.body.type === 'run-end' && isTerminal(last.body.state) ? last.seq - 1 : last.seq;
+  const at = asked ?? most;
+  if (at >= 1 && at <= last.seq) return Math.min(at, most);
+  throw new LangoError('invalid-input', `The task has the events 1 to ${last.seq}.`);
+}
+
+interface ForkPlan {
+  readonly all: readonly TaskEvent[];
+  readonly at: number;
+  readonly id: string;
+  readonly request: ForkRequest;
+}
+
+function eventsOfFork({ all, at, id, request }: ForkPlan): readonly EventBody[] {
+  const { taskId, model, instruction, tools, message, results = [] } = request;
+  const shared = all.slice(0, at).map(({ body }) => body);
+  const begun = intentsIn(shared);
+  const replaced = new Set(results.map(({ step }) => step));
+  const open = [...begun.values()].filter(({ step }) => !replaced.has(step));
+  const variation = {
+    ...(model !== undefined && { model }),
+    ...(instruction !== undefined && { instruction }),
+    ...(tools && { tools }),
+  };
+  return [
+    { type: 'fork', taskId, seq: at, ...variation },
+    ...open.flatMap((intent) => closingOf(intent, shared, all)),
+    ...results.flatMap(({ step, text }) => {
+      const intent = begun.get(step);
+      return intent ? [resultOf(intent, text)] : madeCall(shared, { id, step, text });
+    }),
+    ...(message === undefined ? [] : [messageOf(message)]),
+  ];
+}
+
+function messageOf(text: string): EventBody {
+  return { type: 'message', message: { id: newId(), role: 'user', parts: [textPart(text)] } };
+}
+
+/** The calls that were begun, by their steps. Further attempts and replies have steps below. */
+function intentsIn(bodies: readonly EventBody[]): ReadonlyMap<string, Intent> {
+  const intents = new Map<string, Intent>();
+  for (const body of bodies) {
+    if (body.type !== 'tool-call' && body.type !== 'delegation-start') continue;
+    if (rootOf(body.step) === body.step) intents.set(body.step, body);
+  }
+  return intents;
+}
+
+function isLast(body: EventBody): body is Result {
+  if (body.type === 'delegation-end') return !isInterrupted(body.state);
+  return body.type === 'tool-result' && !body.asks;
+}
+
+const NOT_RECORDED = 'it was under way where this task was forked, and its result is not recorded';
+
+/** The result of a call that is not over at its own step; none when it is. */
+function closingOf(
+  intent: Intent,
+  shared: readonly EventBody[],
+  all: readonly TaskEvent[],
+): readonly EventBody[] {
+  const { step } = intent;
+  const isOfCall = (body: EventBody): body is Result => isLast(body) && rootOf(body.step) === step;
+  const known = shared.findLast(isOfCall) ?? all.map(({ body }) => body).findLast(isOfCall);
+  if (known?.step === step && shared.includes(known)) return [];
+  if (!known) return [resultOf(intent, `The call has no result: ${NOT_RECORDED}.`, true)];
+  const { reason, author, peerContextId } = known as Partial<BodyOf<'delegation-end'>>;
+  const about = {
+    ...(reason && { reason }),
+    ...(author && { author }),
+    ...(peerContextId && { peerContextId }),
+  };
+  const { fromOutside } = known;
+  const result = { ...known.result, id: intent.callId };
+  const mark = fromOutside ? { fromOutside } : {};
+  if (known.type === 'tool-result') return [{ type: 'tool-result', step, result, ...mark }];
+  const { agent, state } = known;
+  return [{ type: 'delegation-end', step, agent, state, result, usage: NO_USAGE, ...about, ...mark }];
+}
+
+function resultOf(intent: Intent, content: string, isError = false): EventBody {
+  const { step, callId: id } = intent;
+  const name = intent.type === 'tool-call' ? intent.tool : TRANSFER_NAME;
+  const result: FunctionResult = { id, name, content, isError };
+  if (intent.type === 'tool-call') return { type: 'tool-result', step, result };
+  const state = isError ? 'failed' : 'completed';
+  return { type: 'delegation-end', step, agent: intent.agent, state, result, usage: NO_USAGE };
+}
+
+/** The call of a turn that was not begun, with a result. Throws `invalid-input` for a step that is no call. */
+function madeCall(
+  shared: readonly EventBody[],
+  { id, step, text }: { readonly id: string; readonly step: string; readonly text: string },
+): readonly EventBody[] {
+  const calls = shared.flatMap((body) =>
+    body.type === 'turn-end'
+      ? functionCalls(body.content).map((call, index) => ({ call, step: `${body.step}.c${index}` }))
+      : [],
+  );
+  const call = calls.find((one) => one.step === step)?.call;
+  if (!call) {
+    const steps = calls.map((one) => `${one.step} (${one.call.name})`).join(', ') || 'none';
+    const message = `There is no call "${step}" before that event. There are: ${steps}.`;
+    throw new LangoError('invalid-input', message);
+  }
+  const { name, arguments: given = {} } = call;
+  const key = hashJson([id, step, name, given]);
+  const about = { step, callId: call.id, tool: name, arguments: given, effect: 'pure', key } as const;
+  return [
+    { type: 'tool-call', ...about },
+    { type: 'tool-result', step, result: { id: call.id, name, content: text, isError: false } },
+  ];
+}

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { z } from 'zod';
+import { replyPart } from '../../src/core/questions.js';
+import type { ModelAnswer, ModelRequest } from '../../src/core/model.js';
+import { isInterrupted, type EventBody } from '../../src/core/task.js';
+import { defineTool, replayTask } from '../../src/index.js';
+import type { RecordedTask, TaskFile } from '../../src/replay/task-file.js';
+import { langoHere } from '../cli/lango-here.js';
+import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
+import { decide, sendText, startServer, type TestServer } from '../support/server.js';
+
+/** Forks of a task: nothing that the other task did is done again. */
+
+/** The calls of tools, as "NAME PATH". */
+let calls: string[] = [];
+const schema = z.object({ path: z.string() });
+const tool = (name: string, danger: 'safe' | 'dangerous') =>
+  defineTool({
+    ...{ name, description: `${name}.`, schema, danger, effect: danger === 'safe' ? 'pure' : 'unsafe' },
+    async execute({ path }) {
+      calls.push(`${name} ${path}`);
+      return { content: `${name} of ${path}` };
+    },
+  });
+/** Plays the turns of the newest request, whatever was asked before. */
+const operator = ({ messages }: ModelRequest): ModelAnswer => {
+  const last = messages.findLastIndex(({ role }) => role === 'user');
+  const turn = messages.slice(last).filter(({ role }) => role === 'assistant').length;
+  if (turn > 0) return turn > 1 ? say('Done.') : call(['fs_read', { path: 'a' }]);
+  const isDeletion = JSON.stringify(messages[last]).includes('delete b');
+  if (isDeletion) return call(['fs_delete', { path: 'b' }]);
+  return call(['fs_read', { path: 'a' }], ['fs_read', { path: 'c' }]);
+};
+const model = new ScriptedModel({
+  orchestrator: [
+    call(ask('operator', 'read a'), ask('operator', 'delete b')),
+    call(ask('operator', 'sum it up')),
+    say('All is done.'),
+    say('And more is done.'),
+  ],
+  operator: Array<typeof operator>(50).fill(operator),
+});
+
+let folder: string;
+let server: TestServer;
+let taskId: string;
+let record: RecordedTask;
+
+const lango = (...args: string[]) => {
+  const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
+  return langoHere(args, { env });
+};
+const fileOf = async (id: string): Promise<TaskFile> => {
+  const { stdout, code, stderr } = await lango('tasks', 'export', id);
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as TaskFile;
+};
+const fork = async (id: string, ...args: string[]): Promise<string> => {
+  const { stdout, stderr, code } = await lango('fork', id, '--json', ...args);
+  if (code !== 0) throw new Error(stderr);
+  return (JSON.parse(stdout) as { taskId: string }).taskId;
+};
+/** Waits for the end of a fork, and approves what it asks. */
+const settle = async (id: string, agent?: string): Promise<void> => {
+  const signal = AbortSignal.timeout(20_000);
+  for (let round = 0; round < 20; round += 1) {
+    let end;
+    const about = { taskId: id, ...(agent && { agent }) };
+    for await (const event of server.client.subscribe(about, signal)) if (event.type === 'end') end = event;
+    if (!end || !isInterrupted(end.state)) return;
+    const parts = end.questions.map(({ hash }) => replyPart({ hash, decision: 'approve' }));
+    for await (const _ of server.client.send({ ...about, parts }, signal));
+  }
+};
+const stepsIn = (events: RecordedTask['events'], type: EventBody['type']) =>
+  events.flatMap(({ body }) => (body.type === type && 'step' in body ? [body.step] : []));
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'lango-fork-'));
+  const tools = [tool('fs_read', 'safe'), tool('fs_delete', 'dangerous')];
+  server = await startServer({ home: path.join(folder, 'home'), tools, model });
+  const asked = await sendText(server, 'work');
+  const done = await decide(server, asked, { decision: 'approve' });
+  expect(done.end.state).toBe('completed');
+  ({ taskId } = done);
+  record = (await fileOf(taskId)).tasks[0]!;
+});
+
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true });
+});
+
+describe('a fork', () => {
+  it('repeats no call, delegation or turn that was begun before its event, wherever that is', async () => {
+    const most = record.events.length - 1;
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: most }), async (at) => {
+        calls = [];
+        const [asked, before] = [model.requests.length, record.events.slice(0, at)];
+        const id = await fork(taskId, '--at', String(at));
+        await settle(id);
+        const made = (await fileOf(id)).tasks[0]!;
+        expect(made).toMatchObject({ fork: { taskId, seq: at }, state: 'completed' });
+        expect(made.events.slice(0, at)).toEqual(before);
+        const own = made.events.slice(at);
+        expect(own[0]!.body).toEqual({ type: 'fork', taskId, seq: at });
+        const [turns, begun] = [stepsIn(before, 'turn-end'), stepsIn(before, 'delegation-start')];
+        expect(stepsIn(own, 'turn-end').filter((step) => turns.includes(step))).toEqual([]);
+        expect(stepsIn(own, 'delegation-start').filter((step) => begun.includes(step))).toEqual([]);
+        // Each delegation that the fork made called the tools of the scripts; nothing else did.
+        const delegated = stepsIn(own, 'delegation-start').filter((step) => !step.includes('.x'));
+        const expected = { 't1.c0': 3, 't1.c1': 2, 't2.c0': 3 } as Readonly<Record<string, number>>;
+        expect(calls).toHaveLength(delegated.reduce((sum, step) => sum + expected[step]!, 0));
+        const turnsOwn = stepsIn(own, 'turn-end').length;
+        const below = delegated.length * 3;
+        expect(model.requests.length - asked).toBe(turnsOwn + below);
+      }),
+      { numRuns: Number(process.env['LANGO_FORKS'] ?? 4) },
+    );
+  });
+
+  it('pays for what it did itself, and replays identically', async () => {
+    const at = record.events.findIndex(({ body }) => body.type === 'turn-end' && body.step === 't2');
+    const id = await fork(taskId, '--at', String(at));
+    await settle(id);
+    const made = (await fileOf(id)).tasks[0]!;
+    const end = made.events.at(-1)!.body;
+    const whole = record.events.at(-1)!.body;
+    if (end.type !== 'run-end' || whole.type !== 'run-end') throw new Error('there is no end');
+    expect(end.usage.input).toBeGreaterThan(0);
+    expect(end.usage.input).toBeLessThan(whole.usage.input);
+    const report = await replayTask(await fileOf(id));
+    expect(report.divergence).toBeUndefined();
+  });
+
+  it('goes on with another message, result, instruction and model', async () => {
+    const [result, instruction] = ['result.txt', 'instruction.md'].map((name) => path.join(folder, name));
+    await writeFile(result!, 'what another operator found');
+    await writeFile(instruction!, 'You are the orchestrator. Be brief.');
+    const at = record.events.find(({ body }) => body.type === 'turn-end')!.seq;
+    calls = [];
+    const asked = model.requests.length;
+    const replaced = ['--result', `t1.c0=${result}`, '--result', `t1.c1=${result}`];
+    const id = await fork(
+      taskId,
+      '--at',
+      String(at),
+      ...replaced,
+      '--instruction',
+      instruction!,
+      '--message',
+      'Be quick.',
+    );
+    await settle(id);
+    const [first] = model.requests.slice(asked);
+    expect(first!.system[0]!.text).toBe('You are the orchestrator. Be brief.');
+    expect(JSON.stringify(first!.messages)).toContain('what another operator found');
+    expect(JSON.stringify(first!.messages)).toContain('Be quick.');
+    const offline = await fork(taskId, '--at', String(at), ...replaced, '--model', 'other-model');
+    await settle(offline);
+    const made = (await fileOf(offline)).tasks[0]!;
+    const turn = made.events.slice(at).find(({ body }) => body.type === 'turn-end')?.body;
+    expect(turn).toMatchObject({ asked: { model: expect.not.stringContaining('scripted') } });
+  });
+
+  it('gives recorded results with --tools recorded, and asks a person about any other call', async () => {
+    const below = (await fileOf(taskId)).tasks.find(({ parentTaskId, events }) => {
+      return parentTaskId === taskId && JSON.stringify(events).includes('fs_read');
+    })!;
+    calls = [];
+    const id = await fork(below.id, '--at', '1', '--tools', 'recorded');
+    await settle(id, 'operator');
+    const made = (await fileOf(id)).tasks[0]!;
+    expect(made.state).toBe('completed');
+    expect(stepsIn(made.events, 'question')).toEqual([]);
+    expect([stepsIn(made.events, 'tool-result').length, calls]).toEqual([3, []]);
+  });
+
+  it.each([
+    [['--at', '9999'], 'The task has the events 1 to'],
+    [['--result', 't9.c0=PATH'], 'There is no call "t9.c0" before that event.'],
+  ])('is refused: %j', async (args, text) => {
+    const empty = path.join(folder, 'empty.txt');
+    await writeFile(empty, '');
+    const { stderr, code } = await lango('fork', taskId, ...args.map((one) => one.replace('PATH', empty)));
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining(text)]);
+    expect(code).not.toBe(0);
+  });
+
+  it('names the task that it is from in the view of the protocol', async () => {
+    const id = await fork(taskId, '--at', '1');
+    const answer = await server.fetch(`/tasks/${id}`);
+    const { metadata } = (await answer.json()) as { metadata: Record<string, unknown> };
+    expect(metadata['urn:lango:a2a:fork:v1']).toEqual({ taskId, seq: 1 });
+    await settle(id);
+  });
+});
