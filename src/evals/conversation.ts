@@ -19,7 +19,7 @@ export async function converse({ id, one, messages, agent }: Cell, client: Agent
     let task = await client.get({ taskId, ...to });
     for (let round = 0; one.approve && round < MAX_ROUNDS && task.questions.length > 0; round += 1) {
       const { questions } = task;
-      const approvals = questions.filter(({ kind }) => kind !== 'input');
+      const approvals = questions.filter(({ kind }) => kind === 'approval');
       if (approvals.length === 0) break;
       const replies = approvals.map(({ hash }) => replyPart({ hash, decision: 'approve' }));
       await send(client, {
