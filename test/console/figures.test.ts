@@ -95,6 +95,7 @@ describeConsole('what the console draws', () => {
   });
 
   it('draws who asks whom, with rates, times and failures, and names its node', async () => {
+    await page.setViewportSize({ width: 1280, height: 800 });
     await go('#/map');
     await page.getByLabel('Agents and who asks them').getByText('◆ operator').waitFor();
     await page.getByText('loom (this one)').waitFor();
@@ -124,7 +125,7 @@ describeConsole('what the console draws', () => {
     await shot(page, 'graph');
     expect(await seriousFaults(page)).toEqual([]);
     await graph.getByRole('button', { name: 'mill' }).click();
-    await page.getByLabel('Around mill').getByText('feeds').first().waitFor();
+    await page.getByLabel('Around mill').locator('text', { hasText: 'feeds' }).waitFor();
     await page.getByText('1 triple of it with').click();
     await page.getByText('learned of mill').waitFor();
     expect(await page.evaluate('window.hurt')).toBeUndefined();
@@ -138,6 +139,11 @@ describeConsole('what the console draws', () => {
     await page.locator('.plot canvas').nth(1).waitFor();
     await shot(page, 'bill-charts');
     expect(await seriousFaults(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.evaluate("getComputedStyle(document.querySelector('tbody tr')).display")).toBe('grid');
+    expect(await page.locator('tbody td').nth(1).getAttribute('data-name')).toBe('In');
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByLabel(/^By/).selectOption('agent');
     await page.getByRole('img', { name: /^Tokens by agent: lango-orchestrator/ }).waitFor();
     const [saved] = await Promise.all([

@@ -70,6 +70,10 @@ function Console() {
   useEffect(() => {
     if (isKnown) Promise.all([loadNode(), loadNodes()]).catch(() => undefined);
   }, [isKnown]);
+  useEffect(() => {
+    // On a narrow page the menu is one line that scrolls.
+    document.querySelector('header [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
+  }, [current]);
   const signOut = () =>
     void call('session', { method: 'DELETE' }).then(
       () => {

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren, ComponentProps } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 /** The place that the address names, as in `#/tasks/AGENT/ID`. */
 export const place = signal(location.hash);
@@ -120,15 +120,20 @@ export function Note({ children }: Readonly<{ children: ComponentChildren }>) {
   );
 }
 
-/** A table that scrolls by itself when it is wider than the page. */
+/** A table that scrolls by itself when it is wider than the page. On a narrow page each row is a card with named cells. */
 export function Table({
   caption,
   heads,
   children,
 }: Readonly<{ caption: string; heads: readonly string[]; children: ComponentChildren }>) {
+  const table = useRef<HTMLTableElement>(null);
+  useLayoutEffect(() => {
+    for (const { cells } of table.current!.rows)
+      for (const [index, cell] of [...cells].entries()) cell.dataset['name'] = heads[index] ?? '';
+  });
   return (
     <div class="table" tabIndex={0} role="region" aria-label={caption}>
-      <table>
+      <table ref={table}>
         <caption>{caption}</caption>
         <thead>
           <tr>
