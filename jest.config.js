@@ -34,6 +34,7 @@ const LENGTHENED = [
   'test/e2e/retention',
   'test/evals/live',
   'test/quirks/random-cuts',
+  'test/replay/fork',
   'test/requirements/event-loop',
   'test/requirements/vault-stream',
   'test/scrub/scrubber',

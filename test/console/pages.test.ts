@@ -137,6 +137,15 @@ describeConsole('the console in a browser', () => {
     await page.getByText('As it is now').waitFor();
   });
 
+  it('goes on from a chosen event as a new task', async () => {
+    const before = page.url();
+    await page.getByRole('slider').fill('0');
+    await page.getByRole('button', { name: 'Fork here' }).click();
+    await page.getByRole('button', { name: 'Really go on from here as a new task' }).click();
+    await page.waitForURL((url) => url.href.split('/')[7] !== before.split('/')[7]);
+    await page.getByText('completed').first().waitFor();
+  });
+
   it('resumes a task after the server was killed in the middle of the output', async () => {
     await go('#/chat/lango-orchestrator/telling');
     await say(page, 'tell me a story');

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
-import { ask } from './api.js';
+import { ask, owner } from './api.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
 import { viewAt, type View } from './fold.js';
@@ -49,6 +49,7 @@ export function TaskView({ agent, id }: { readonly agent: string; readonly id: s
           }}
         />
       </label>
+      <Fork agent={agent} id={id} at={at === undefined ? undefined : seqAt(events, shown)} />
       <nav class="tabs" aria-label="Parts of the task">
         {TABS.map((name) => (
           <a
@@ -63,6 +64,31 @@ export function TaskView({ agent, id }: { readonly agent: string; readonly id: s
       <Tab tab={tab} followed={followed} task={task.value} shown={{ view, count: shown, move }} />
       {at === undefined && <Questions agent={agent} task={{ ...task.value, status: view.status }} />}
     </section>
+  );
+}
+
+/** The number of the journal of the newest event that is shown. The first one is the request. */
+function seqAt(events: readonly StreamEvent[], count: number): number {
+  return Math.max(1, ...events.slice(Math.max(0, count - 1), count).map(seqOf));
+}
+
+/** Goes on from the event that the slider shows, as a new task. */
+function Fork({ agent, id, at }: Readonly<{ agent: string; id: string; at: number | undefined }>) {
+  const { note, act } = useAction();
+  const fork = async () => {
+    const place = at === undefined ? {} : { at };
+    const made = await owner<{ taskId: string }>(`tasks/${encodeURIComponent(id)}/forks`, 'POST', place);
+    location.hash = link('tasks', agent, made.taskId);
+  };
+  return (
+    <p>
+      <TwoClicks
+        label="Fork here"
+        confirm="Really go on from here as a new task"
+        onConfirm={() => void act(fork)}
+      />
+      {note && <Note>{note}</Note>}
+    </p>
   );
 }
 
