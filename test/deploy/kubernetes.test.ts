@@ -220,6 +220,7 @@ describeWithHelm('the chart', () => {
         (one) => !one.isServer,
       );
     expect(await jobs()).toEqual([]);
+    expect(await jobs('--is-upgrade', '--set', 'upgradeStrategy=Recreate')).toEqual([]);
     const [job] = await jobs('--is-upgrade');
     expect(job).toMatchObject({
       pod: { containers: [{ args: ['migrate', '--schema'], image: 'lango:0.1.0' }] },

@@ -83,9 +83,13 @@ spec:
   {{- if not $values.autoscaling.enabled }}
   replicas: {{ $node.replicas }}
   {{- end }}
+  {{- if eq $values.upgradeStrategy "Recreate" }}
+  strategy: { type: Recreate }
+  {{- else }}
   strategy:
     type: RollingUpdate
     rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
+  {{- end }}
   {{- end }}
   template:
     metadata:
