@@ -4,6 +4,7 @@ import { configFiles } from './config-files.js';
 import { mcpRequests, mcpServers } from './mcp.js';
 import { type Corpus, type Row, run } from './run.js';
 import { pages, scripts, whyNoBrowser } from './pages.js';
+import { reflections } from './reflections.js';
 import { signedCards } from './signed-cards.js';
 import type { Stranger } from './stranger.js';
 import { anthropicStreams, chatStreams, responsesStreams } from './streams.js';
@@ -35,6 +36,11 @@ const withEmbeddings = ({ url }: Stranger): SettingsInput => ({
   ...bare(),
   embedding: { provider: 'openai', model: 'test', baseUrl: url },
 });
+const withService = ({ url }: Stranger): SettingsInput => ({
+  ...bare(),
+  tools: { secrets: { enabled: true }, http: { enabled: true } },
+  egress: { allowPrivate: [new URL(url).host] },
+});
 const withBrowser = ({ url }: Stranger): SettingsInput => ({
   ...bare(),
   tools: { browser: { allowHosts: [new URL(url).host], navigationSeconds: 2 } },
@@ -53,6 +59,7 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   responses: { cases: responsesStreams(), settings: withModel('openai', 'responses') },
   mcp: { cases: mcpServers(), settings: bare },
   'mcp-calls': { cases: mcpRequests(), settings: serving },
+  reflections: { cases: reflections(), settings: withService },
   documents: { cases: corpora.documents(), settings: bare },
   archives: { cases: corpora.archives(), settings: bare },
 };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { ESCAPES } from '../../lab/abuse/reflections.js';
 import { compileScrubber } from '../../src/scrub/scrubber.js';
 import { scrubData } from '../../src/scrub/data.js';
 
@@ -45,27 +46,6 @@ const ENCODINGS: Readonly<Record<string, (value: string) => string>> = {
       .match(/.{1,76}/g)!
       .join('\n'),
 };
-
-/** Some characters escaped in one of these ways each, the others not. */
-const ESCAPES: readonly ((sign: string) => string)[] = [
-  (sign) => sign,
-  (sign) =>
-    unitsOf(sign)
-      .map((unit) => `\\u${unit}`)
-      .join(''),
-  (sign) =>
-    unitsOf(sign)
-      .map((unit) => `\\\\u${unit}`)
-      .join(''),
-  (sign) => `\\u{${codesOf(sign)[0]!.toString(16)}}`,
-  (sign) => [...Buffer.from(sign)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join(''),
-  (sign) => [...Buffer.from(sign)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join(''),
-  (sign) => [...Buffer.from(sign)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
-  (sign) => [...Buffer.from(sign)].map((byte) => `%25${byte.toString(16).padStart(2, '0')}`).join(''),
-  (sign) => `&#${codesOf(sign)[0]!.toString().padStart(7, '0')};`,
-  (sign) => `&#X${codesOf(sign)[0]!.toString(16)};`,
-  (sign) => `&amp;#${codesOf(sign)[0]};`,
-];
 
 const unitsOf = (value: string) =>
   value.split('').map((unit) => unit.charCodeAt(0).toString(16).padStart(4, '0'));
