@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { text as textOf } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { exactJson, jsonLine, safeLine, safeText } from '../../../src/terminal/safe-text.js';
@@ -215,44 +213,6 @@ interface Parts {
 interface Asked {
   readonly task?: { readonly status: { readonly message?: Parts }; readonly artifacts?: readonly Parts[] };
 }
-
-/** Wrong credentials or none, from other addresses of loopback, because many failures slow an address down. */
-export const credentials: Attack = (random, { port, token }) => {
-  const wrong = random.pick([
-    `Bearer ${token.slice(0, -1)}`,
-    `Bearer ${token}x`,
-    `bearer  ${token.toUpperCase()}`,
-    `Basic ${Buffer.from(`x:${token}`).toString('base64')}`,
-    'Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJmaXJzdCJ9.',
-    `Bearer ${'x'.repeat(random.below(9_000))}`,
-    '',
-    'Bearer',
-    'Bearer x y',
-  ]);
-  const options = {
-    host: '127.0.0.1',
-    port,
-    localAddress: `127.0.1.${1 + random.below(20)}`,
-    path: '/tasks',
-    headers: { authorization: wrong },
-  };
-  return new Promise((resolve) => {
-    const end = (status: number | string, text: string): void => {
-      const outcome = { status, text, sent: '', request: shown('GET /tasks', wrong), mayBeSlow: true };
-      resolve(found(outcome, status === 200, 'wrong credentials were taken'));
-    };
-    const request = httpRequest({ ...options, timeout: PATIENCE_MS }, (response) => {
-      textOf(response).then(
-        (text) => end(response.statusCode ?? 0, text),
-        () => end('cut', ''),
-      );
-    });
-    request
-      .on('timeout', () => request.destroy())
-      .on('error', () => end('cut', ''))
-      .end();
-  });
-};
 
 const INSIDE = [
   'http://127.0.0.1:80/',

@@ -2,6 +2,7 @@ import * as abuse from './abuse-attacks.js';
 import { grpc, grpcFrames, http2Frames } from './grpc-attacks.js';
 import { httpJson, jsonRpc, paths, sockets } from './http-attacks.js';
 import type { Attack } from './target.js';
+import { claims, credentials } from './tokens.js';
 
 /** Every kind of attack, by its name in the figures. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
@@ -19,7 +20,8 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   approvals: abuse.approvals,
   'unseen letters': abuse.invisible,
   'letters of a peer': abuse.peersLetters,
-  'wrong credentials': abuse.credentials,
+  'wrong credentials': credentials,
+  'wrong claims': claims,
   'push inside': abuse.pushInside,
   'cut streams': abuse.cutStreams,
 };

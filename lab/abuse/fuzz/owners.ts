@@ -6,6 +6,7 @@ import type { Owners } from './target.js';
 
 const ISSUER = 'https://issuer.example';
 const AUDIENCE = 'fuzz';
+const TOKEN_SECONDS = 7_200;
 /** Is in every message of the first owner. The other must never read it. */
 const MARK = 'lilac-of-the-first-owner';
 /** A call that waits longer for its approval is not made. */
@@ -22,12 +23,9 @@ export async function startOwners(
     jwksFile,
     JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'k', alg: 'ES256' }] }),
   );
-  const tokenOf = (sub: string): Promise<string> =>
-    new SignJWT({ sub })
+  const sign = (claims: object): Promise<string> =>
+    new SignJWT({ iss: ISSUER, aud: AUDIENCE, exp: Date.now() / 1_000 + TOKEN_SECONDS, ...claims })
       .setProtectedHeader({ alg: 'ES256', kid: 'k' })
-      .setIssuer(ISSUER)
-      .setAudience(AUDIENCE)
-      .setExpirationTime('2h')
       .sign(privateKey);
   const server = createServer({
     home: path.join(home, 'owners'),
@@ -38,7 +36,7 @@ export async function startOwners(
     },
   });
   const { origin } = await server.start();
-  const [first, second] = [await tokenOf('first'), await tokenOf('second')];
+  const [first, second] = [await sign({ sub: 'first' }), await sign({ sub: 'second' })];
   const response = await fetch(`${origin}/message:send`, {
     method: 'POST',
     headers: { authorization: `Bearer ${first}`, 'content-type': 'application/json' },
@@ -47,6 +45,6 @@ export async function startOwners(
   const { task } = (await response.json()) as { task: { id: string; contextId: string } };
   return {
     server,
-    owners: { origin, first, second, mark: MARK, taskId: task.id, contextId: task.contextId },
+    owners: { origin, first, second, sign, mark: MARK, taskId: task.id, contextId: task.contextId },
   };
 }

@@ -22,6 +22,8 @@ export interface Owners {
   /** Their tokens. */
   readonly first: string;
   readonly second: string;
+  /** Signs a token of the issuer with these claims, which may be wrong. */
+  readonly sign: (claims: object) => Promise<string>;
   /** Text in the task of the first. */
   readonly mark: string;
   readonly taskId: string;
