@@ -4,6 +4,7 @@ import { configFiles } from '../../lab/abuse/config-files.js';
 import * as corpora from '../../lab/abuse/corpora.js';
 import { mcpRequests, mcpServers } from '../../lab/abuse/mcp.js';
 import { pages, scripts } from '../../lab/abuse/pages.js';
+import { reflections } from '../../lab/abuse/reflections.js';
 import { anthropicStreams, chatStreams, responsesStreams } from '../../lab/abuse/streams.js';
 import { signedCards } from '../../lab/abuse/signed-cards.js';
 
@@ -77,6 +78,7 @@ describe('docs/internals/threats.md', () => {
       responses: responsesStreams,
       mcp: mcpServers,
       'mcp-calls': mcpRequests,
+      reflections,
       documents,
       archives,
       pages,
