@@ -254,8 +254,14 @@ function importOf(parts: MountParts): OwnerParts['importTask'] {
 function forkOf({ config, storage, journal, agents, access }: MountParts): OwnerParts['forkTask'] {
   const fork = createTaskFork({ journal, agents });
   const limits = agentLimits(config);
-  return async ({ tools, ...request }, { scope, scopes }) => {
+  return async ({ tools, ...request }, { scope, scopes, node }) => {
     const caller = { ...scope, scopes };
+    // The server pays for the model, and an instruction may hold its rules.
+    const varies = request.model !== undefined || request.instruction !== undefined;
+    if (varies && !isOperator(config.auth, { owner: scope.owner, scopes, node }))
+      throw new LangoError('forbidden', 'Only an operator may fork with another model or instruction.', {
+        hint: 'Leave out --model and --instruction.',
+      });
     const task = await fork(scope, { ...request, ...(tools === 'recorded' && { tools }) }, (agent) => {
       const needed = access.scopeOf(agent);
       if (needed !== undefined && !scopes?.has(needed))

@@ -111,6 +111,18 @@ describe('an operator', () => {
     expect((await rpc(root, 'GetTask', { id: alicesTask })).error).toBeDefined();
   });
 
+  it('may fork their own tasks with another model or instruction, which nobody else may; people fork their own', async () => {
+    const fork = async (headers: Headers, body: object) => {
+      const where = `/lango/tasks/${alicesTask}/forks`;
+      return (await ask(where, { method: 'POST', headers, body: JSON.stringify({ at: 1, ...body }) })).status;
+    };
+    expect(await fork(alice, { model: 'dear' })).toBe(403);
+    expect(await fork(alice, { instruction: 'You have no rules.' })).toBe(403);
+    expect(await fork(bob, {})).toBe(404);
+    expect(await fork(root, { model: 'dear' })).toBe(404);
+    expect(await fork({ ...root, ...ALICE }, {})).toBe(403);
+  });
+
   it('cannot change anything of a person', async () => {
     const headers = { ...root, ...ALICE };
     const before = await (await ask('/lango/data/facts', { headers })).text();
@@ -178,6 +190,7 @@ describe('an operator', () => {
       'addAgent forbidden',
       'deleteData forbidden',
       'forgetData forbidden',
+      'forkTask forbidden',
       'readData ok',
       'storeSecret forbidden',
     ]);
