@@ -1,3 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+const COLLECTIONS = 10;
+
 /** The resources that the process has used since its start. */
 export interface CostAnswer {
   /** CPU time, user and system, in microseconds. */
@@ -5,17 +10,34 @@ export interface CostAnswer {
   readonly statements: number;
 }
 
+export interface HeapAnswer {
+  /** Bytes of all objects after a collection. */
+  readonly heap: number;
+}
+
 /**
- * The server's side of the channel to the bench: sends the address, responds to each message with the usage of the
+ * The server's side of the channel to the bench: sends the address, responds to "cost" and "heap" with the usage of the
  * process, and stops on SIGTERM or when the bench has ended.
  */
 export function attend(port: number, stop: () => Promise<void>, statements = () => 0): void {
   const leave = (): void => void stop().finally(() => process.exit());
   process.once('SIGTERM', leave);
   process.once('disconnect', leave);
-  process.on('message', () => {
+  process.on('message', (asked) => {
+    if (asked === 'heap') {
+      process.send?.({ heap: heapAfterCollection() } satisfies HeapAnswer);
+      return;
+    }
     const { user, system } = process.cpuUsage();
     process.send?.({ cpu: user + system, statements: statements() } satisfies CostAnswer);
   });
   console.log(`ready http://127.0.0.1:${port}`);
+}
+
+function heapAfterCollection(): number {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  // Collections free the compiled code of functions that were not called during several of them.
+  for (let round = 0; round < COLLECTIONS; round += 1) collect();
+  return process.memoryUsage().heapUsed;
 }

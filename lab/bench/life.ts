@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Connection } from './connection.js';
 import type { Samples } from './figures.js';
 import { figureOf, ratios, versus } from './figures.js';
 import { drive } from './load.js';
@@ -47,7 +48,7 @@ export const coldStart: Scenario = async ({ start, sizes }) => {
       title: 'start of the process to first card',
       unit: 'ms',
       samples: ms,
-      result: { ...versus(ms, OURS, 'stock'), atMost: 1.5 },
+      result: { ...versus(ms, OURS, 'stock'), atMost: 1.4 },
     }),
     ...(HAS_PROC
       ? [
@@ -114,7 +115,7 @@ export const memory: Scenario = async ({ start, sizes }) => {
       title: `  the most, while ${CONNECTIONS} callers used it`,
       unit: 'MB',
       samples: peak,
-      result: { of: OURS, rounds: peak[OURS], atMost: 220 },
+      result: { of: OURS, rounds: peak[OURS], atMost: 210 },
     }),
   ];
 };
@@ -140,6 +141,7 @@ export const idle: Scenario = async ({ start, home }) => {
     samples[kind] = [(await target.residentMb()) - before];
     connections.forEach((connection) => connection.close());
   }
+  const heap = await heapOfStream(await start('lango'));
   await rm(config);
   const { [OURS]: served, lango, bare } = samples as Record<Kind, number[]>;
   return [
@@ -157,8 +159,30 @@ export const idle: Scenario = async ({ start, home }) => {
       samples: { lango },
       result: { of: 'lango - bare', rounds: [lango[0]! - bare[0]!], atMost: 25 },
     }),
+    figureOf({
+      id: 'memory.idle.heap',
+      title: '  objects of one, with its connection',
+      unit: 'KB',
+      samples: { lango: [heap] },
+      result: { of: 'lango', rounds: [heap], atMost: 12 },
+    }),
   ];
 };
+
+/** Kilobytes of objects of one idle stream, with its connection. */
+async function heapOfStream(target: Target): Promise<number> {
+  const text = await idleCalls(target);
+  const before = await target.heapKb();
+  const connections: Connection[] = [];
+  while (connections.length < IDLE_STREAMS) {
+    const connection = await target.connect();
+    await connection.begin(text);
+    connections.push(connection);
+  }
+  const heap = (await target.heapKb()) - before;
+  connections.forEach((connection) => connection.close());
+  return heap / IDLE_STREAMS;
+}
 
 /** Follows a waiting task of Lango; node:http alone has its own stream without events. */
 async function idleCalls(target: Target): Promise<string> {

@@ -58,7 +58,7 @@ async function followUps(target: Target, tasks: readonly string[]): Promise<numb
 function figuresOf(kind: Kind, reports: ReadonlyMap<string, readonly number[]>): readonly Figure[] {
   const [short, long] = [reports.get('short')!, reports.get('long')!];
   const own = kind === 'lango';
-  const result = { of: `${LONG} / ${SHORT}`, rounds: ratios(long, short), ...(own ? { atMost: 1.5 } : {}) };
+  const result = { of: `${LONG} / ${SHORT}`, rounds: ratios(long, short), atMost: own ? 1.2 : 3 };
   const id = `task.${own ? 'own' : 'executor'}`;
   const title = `CPU of a message to ${own ? 'a task' : 'a task of an executor'} with ${SHORT} others`;
   return [

@@ -19,6 +19,7 @@ async function bench(args: readonly string[]): Promise<void> {
 async function serve(name: string | undefined): Promise<void> {
   switch (name) {
     case 'lango':
+    case 'lango-team':
     case 'lango-postgres':
       return (await import('./lango-server.js')).serve();
     case 'lango-executor':

@@ -5,6 +5,7 @@ import { TOKEN } from './target.js';
 
 const PATHS: Readonly<Record<Kind, string>> = {
   lango: '/agents/bench',
+  'lango-team': '/',
   'lango-executor': '/agents/bench',
   'lango-postgres': '/agents/bench',
   'lango-flat': '/',

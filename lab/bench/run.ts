@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { conversation } from './conversation.js';
+import { delegation } from './delegation.js';
 import type { Figure } from './figures.js';
 import { knowledge } from './knowledge.js';
 import { coldStart, idle, memory } from './life.js';
@@ -10,18 +11,20 @@ import { parseOptions } from './options.js';
 import { postgres } from './postgres.js';
 import type { Scenario } from './scenario.js';
 import { FULL, QUICK, runScenario } from './scenario.js';
-import { send } from './send.js';
+import { kept, send } from './send.js';
 import { crowd, first, paced, streams } from './streams.js';
 import type { Outcome } from './table.js';
 import { renderTable } from './table.js';
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
   send,
+  kept,
   streams,
   crowd,
   paced,
   first,
   conversation,
+  delegation,
   task: longTask,
   list,
   start: coldStart,

@@ -19,6 +19,8 @@ export interface Sizes extends Trials {
   readonly messages: number;
   /** Requests during which memory must not grow. */
   readonly lastingRequests: number;
+  /** Messages that are kept while a send is measured. */
+  readonly keptMessages: number;
   /** Tasks of the caller who lists them. */
   readonly listedTasks: number;
 }
@@ -31,6 +33,7 @@ export const FULL: Sizes = {
   longestStockStream: 1_000,
   messages: 60,
   lastingRequests: 10_000,
+  keptMessages: 500_000,
   listedTasks: 20_000,
   entries: 100_000,
   vectors: 100_000,
@@ -46,6 +49,7 @@ export const QUICK: Sizes = {
   longestStockStream: 200,
   messages: 15,
   lastingRequests: 500,
+  keptMessages: 60_000,
   listedTasks: 2_000,
   entries: 10_000,
   vectors: 10_000,

@@ -4,16 +4,17 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { CostAnswer } from './child.js';
+import type { CostAnswer, HeapAnswer } from './child.js';
 import { Connection } from './connection.js';
 
 /**
- * Lango with one more agent, the same on PostgreSQL, Lango with the stock server's executor, Lango in single-agent
- * mode, the same with its memory on, Lango as `lango serve` starts it, the SDK, the same with its tasks in a database,
+ * Lango with one more agent, the same at its orchestrator, the same on PostgreSQL, Lango with the stock server's
+ * executor, Lango in single-agent mode, the same with its memory on, Lango as `lango serve` starts it, the SDK, the same with its tasks in a database,
  * node:http alone.
  */
 export type Kind =
   | 'lango'
+  | 'lango-team'
   | 'lango-executor'
   | 'lango-postgres'
   | 'lango-flat'
@@ -59,6 +60,13 @@ export class Target {
     this.#child.send('cost');
     const [answer] = (await once(this.#child, 'message')) as [CostAnswer];
     return answer;
+  }
+
+  /** Kilobytes of all objects, after a collection. Not for `lango-serve`. */
+  async heapKb(): Promise<number> {
+    this.#child.send('heap');
+    const [answer] = (await once(this.#child, 'message')) as [HeapAnswer];
+    return answer.heap / 1_000;
   }
 
   /** CPU time of any server, in milliseconds, in steps of 10. Rejects where the system has no /proc. */
