@@ -14,7 +14,7 @@ import { eventsOf, eventsOfPass, isOfLoop } from './replay.js';
 import { parseTaskFile, type RecordedTask } from './task-file.js';
 
 /** A part of a request that is another one now. `text`: the part as it is now. */
-export interface RequestChange {
+interface RequestChange {
   readonly part: 'model' | 'instruction' | 'function';
   readonly change: 'added' | 'removed' | 'changed';
   /** The name of the function, the recorded model, or the hash of the block of the instruction. */
@@ -23,7 +23,7 @@ export interface RequestChange {
 }
 
 /** A turn whose model would be asked something else now. */
-export interface ChangedTurn {
+interface ChangedTurn {
   readonly taskId: string;
   readonly agent: string;
   readonly step: string;
