@@ -109,6 +109,10 @@ afterAll(async () => {
 describe('a fork', () => {
   it('repeats no call, delegation or turn that was begun before its event, wherever that is', async () => {
     const most = record.events.length - 1;
+    // While both agents work, and while one waits for an approval.
+    const examples = (['delegation-task', 'run-end'] as const).map((type): [number] => [
+      record.events.find(({ body }) => body.type === type)!.seq,
+    ]);
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: most }), async (at) => {
         calls = [];
@@ -131,7 +135,7 @@ describe('a fork', () => {
         const below = delegated.length * 3;
         expect(model.requests.length - asked).toBe(turnsOwn + below);
       }),
-      { numRuns: process.env['LANGO_CAMPAIGN'] === '1' ? CAMPAIGN_FORKS : 3 },
+      { numRuns: process.env['LANGO_CAMPAIGN'] === '1' ? CAMPAIGN_FORKS : 4, examples },
     );
   });
 
