@@ -188,6 +188,8 @@ export class Worker {
   async cancelDelegations(task: TaskRecord): Promise<void> {
     if (this.#runs.get(task.id)) return;
     const { delegations } = await this.#past.read(task.id);
+    // No run of it follows.
+    this.#past.forget(task.id);
     await cancelDelegations(task, delegations.list(), this.#options.peers);
   }
 

@@ -84,6 +84,8 @@ describe('a call that waits for a person', () => {
       await fill(server);
       const asked = await sendText(server, REQUEST);
       await decide(server, asked, { decision: 'approve' });
+      const { taskId } = await sendText(server, REQUEST);
+      expect((await server.fetch(`/tasks/${taskId}:cancel`, { method: 'POST' })).status).toBe(200);
       const seen = [...replays, ...readings];
       expect(Math.min(replays.length, readings.length)).toBeGreaterThan(0);
       await until(() => {

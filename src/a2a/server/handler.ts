@@ -138,7 +138,9 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
   async cancelTask(params: Named, context: ServerCallContext): Promise<Task> {
     const { scope, extensions: asked } = callOf(context);
     const { id } = await this.#tasks.require(scope, params.id);
-    return this.#read(await this.#journal.cancel(scope, id), { ...WHOLE_TASK, asked });
+    const canceled = await this.#journal.cancel(scope, id);
+    this.#tasks.waiting.forget(id);
+    return this.#read(canceled, { ...WHOLE_TASK, asked });
   }
 
   resubscribe(params: Named, context: ServerCallContext) {
