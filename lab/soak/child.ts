@@ -20,4 +20,5 @@ process.on('message', () => {
   const held = { heapMb: heap / 1e6, externalMb: external / 1e6, handles };
   process.send?.(held satisfies Held);
 });
+process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 process.channel?.unref();

@@ -30,7 +30,7 @@ const settings = {
   mcp: { serve: true },
   metrics: { enabled: true },
 };
-await using server = await SoakServer.open(settings);
+const server = await SoakServer.open(settings);
 const findings: string[] = [];
 const counts: Record<string, number> = {};
 
@@ -68,6 +68,7 @@ for (const [kind, count] of Object.entries(end.handles)) {
   if (count > before + 4) findings.push(`${kind}: ${count} handles, and ${before} before`);
 }
 const { code, log } = await server.stop();
+await server[Symbol.asyncDispose]();
 if (code !== 0) findings.push(`the server ended with ${code}`);
 const errors = log.split('\n').filter((line) => /"level":"error"| error /.test(line));
 findings.push(...errors.slice(0, 10));
