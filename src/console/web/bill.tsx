@@ -35,6 +35,8 @@ async function readBills(): Promise<readonly BillRow[]> {
 const tokens = (rows: readonly BillRow[]) => rows.reduce((sum, row) => sum + row.input + row.output, 0);
 const nameIn = (row: BillRow, by: Group) => (by === 'node' ? nodeName(row.node) : (row[by] ?? ''));
 
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? 1 : -1);
+
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const MOST_DAYS = 60;
 
@@ -114,7 +116,7 @@ export function BillView() {
   const days = [...new Set(value.map((row) => row.day))].sort().toReversed();
   const rows = day === '' ? value : value.filter((row) => row.day === day);
   const groups = [...Map.groupBy(rows, (row) => nameIn(row, group))].sort(
-    group === 'day' ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => tokens(b) - tokens(a),
+    group === 'day' ? byName : (a, b) => tokens(b[1]) - tokens(a[1]) || byName(a, b),
   );
   const most = Math.max(1, ...groups.map(([, rows]) => tokens(rows)));
   const unpriced = [...new Set(value.filter(({ cost }) => cost === undefined).map(({ model }) => model))];
