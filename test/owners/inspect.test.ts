@@ -32,6 +32,9 @@ it('sends what an operator asks for by the rules of egress, and shows and checks
   };
   const open = await startServer({ settings: { egress: { allowPrivate: [host] } } });
   const closed = await startServer();
+  const remote = { name: 'far', url: `http://${host}/agents/far` };
+  const knowing = (more: object) =>
+    startServer({ settings: { a2a: { enabled: true, remoteAgents: [{ ...remote, ...more }] } } });
   try {
     const { body } = await inspect(open, asked);
     const { status, frames } = body as Inspection;
@@ -48,6 +51,16 @@ it('sends what an operator asks for by the rules of egress, and shows and checks
     expect((await inspect(open, wrong)).status).toBe(400);
     expect((await inspect(open, { ...asked, path: '//127.0.0.1:1/' })).status).toBe(400);
     expect(seen).toHaveLength(1);
+    // A private address is allowed for the remote agents whose entries say so, and not for every one in the list.
+    for (const [more, status] of [
+      [{ allowPrivate: true }, 200],
+      [{}, 403],
+    ] as const) {
+      const server = await knowing(more);
+      const response = await inspect(server, asked);
+      await server.stop();
+      expect(response.status).toBe(status);
+    }
   } finally {
     await open.stop();
     await closed.stop();

@@ -140,3 +140,16 @@ it('reads a file of a version that recorded no requests, and says how many turns
   await writeFile(given, JSON.stringify(old));
   expect(await compare(first, given)).toMatchObject({ turns: 0, changed: [], unknown: 4, code: 0 });
 });
+
+it('shows no value of a secret that was stored after the model was sent it', async () => {
+  const { origin, token } = first.address;
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ value: 'Tells the size.', places: ['exec'] });
+  const stored = await fetch(`${origin}/lango/secrets/size`, { method: 'PUT', headers, body });
+  expect(stored.status).toBe(200);
+  const response = await fetch(`${origin}/lango/tasks/${task.tasks[1]!.id}/request`, { headers });
+  const { parts } = (await response.json()) as SentRequest;
+  const { text } = parts.find(({ name }) => name === 'fs_size')!;
+  expect(text).toContain('{{secret:size}}');
+  expect(text).not.toContain('Tells the size.');
+});
