@@ -1,9 +1,11 @@
 import type { SettingsInput } from '../../src/index.js';
 import * as corpora from './corpora.js';
 import { configFiles } from './config-files.js';
+import { tossedCookies } from './cookies.js';
 import { mcpRequests, mcpServers } from './mcp.js';
 import { type Corpus, type Row, run } from './run.js';
 import { pages, scripts, whyNoBrowser } from './pages.js';
+import { withPersons } from './persons.js';
 import { reflections } from './reflections.js';
 import { signedCards } from './signed-cards.js';
 import type { Stranger } from './stranger.js';
@@ -60,6 +62,7 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   mcp: { cases: mcpServers(), settings: bare },
   'mcp-calls': { cases: mcpRequests(), settings: serving },
   reflections: { cases: reflections(), settings: withService },
+  cookies: { cases: tossedCookies(), settings: withPersons },
   documents: { cases: corpora.documents(), settings: bare },
   archives: { cases: corpora.archives(), settings: bare },
 };

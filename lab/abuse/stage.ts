@@ -11,14 +11,19 @@ import type { Question } from './child.js';
 const REPLY_MS = 20_000;
 const STOP_MS = 5_000;
 
+interface Address {
+  readonly origin: string;
+  readonly token?: string;
+}
+
 /** The attacked server, in its own process. */
 export class Stage implements AsyncDisposable {
   readonly home: string;
   readonly #child: ChildProcess;
   readonly #origin: string;
-  readonly #token: string;
+  readonly #token: string | undefined;
 
-  private constructor(home: string, child: ChildProcess, address: { origin: string; token: string }) {
+  private constructor(home: string, child: ChildProcess, address: Address) {
     this.home = home;
     this.#child = child;
     this.#origin = address.origin;
@@ -31,7 +36,7 @@ export class Stage implements AsyncDisposable {
     const child = fork(file, [home, JSON.stringify({ server: { port: 0 }, ...settings })]);
     const died = new AbortController();
     child.once('exit', (code) => died.abort(new Error(`the server ended with ${code} at its start`)));
-    const [address] = (await once(child, 'message', died)) as [{ origin: string; token: string }];
+    const [address] = (await once(child, 'message', died)) as [Address];
     return new Stage(home, child, address);
   }
 
@@ -39,9 +44,10 @@ export class Stage implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** A request of the server's owner. */
+  /** A request of the server's owner. With `auth.mode: jwt` it has only the given headers. */
   fetch(where: string, init: RequestInit = {}): Promise<Response> {
-    const headers = { authorization: `Bearer ${this.#token}`, ...(init.headers as Record<string, string>) };
+    const own = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` };
+    const headers = { ...own, ...(init.headers as Record<string, string>) };
     return fetch(this.#origin + where, { ...init, headers, signal: AbortSignal.timeout(60_000) });
   }
 

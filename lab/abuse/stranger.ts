@@ -3,17 +3,19 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { KEYS } from './persons.js';
 
 /** Responds to one request. */
 export type Responder = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A foreign server: a peer, a model vendor, a web site. It responds as the last case set it. */
+/** A foreign server: a peer, a model vendor, a web site. It responds as the last case set it, and is the issuer too. */
 export class Stranger implements AsyncDisposable {
   answer: Responder = (_, response) => void response.writeHead(404).end();
   readonly #server: Server = createServer((request, response) => {
     request.resume();
     response.on('error', () => {});
-    this.answer(request, response);
+    if (request.url === '/jwks') give(response, KEYS);
+    else this.answer(request, response);
   });
 
   static async open(): Promise<Stranger> {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { configFiles } from '../../lab/abuse/config-files.js';
+import { tossedCookies } from '../../lab/abuse/cookies.js';
 import * as corpora from '../../lab/abuse/corpora.js';
 import { mcpRequests, mcpServers } from '../../lab/abuse/mcp.js';
 import { pages, scripts } from '../../lab/abuse/pages.js';
@@ -79,6 +80,7 @@ describe('docs/internals/threats.md', () => {
       mcp: mcpServers,
       'mcp-calls': mcpRequests,
       reflections,
+      cookies: tossedCookies,
       documents,
       archives,
       pages,

@@ -1,12 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { createServer, type Server } from '../../../src/index.js';
+import { JWT, KEYS, sign } from '../persons.js';
 import type { Owners } from './target.js';
 
-const ISSUER = 'https://issuer.example';
-const AUDIENCE = 'fuzz';
-const TOKEN_SECONDS = 7_200;
 /** Is in every message of the first owner. The other must never read it. */
 const MARK = 'lilac-of-the-first-owner';
 /** A call that waits longer for its approval is not made. */
@@ -17,21 +14,13 @@ export async function startOwners(
   home: string,
   settings: object,
 ): Promise<{ readonly owners: Owners; readonly server: Server }> {
-  const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwksFile = path.join(home, 'jwks.json');
-  await writeFile(
-    jwksFile,
-    JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'k', alg: 'ES256' }] }),
-  );
-  const sign = (claims: object): Promise<string> =>
-    new SignJWT({ iss: ISSUER, aud: AUDIENCE, exp: Date.now() / 1_000 + TOKEN_SECONDS, ...claims })
-      .setProtectedHeader({ alg: 'ES256', kid: 'k' })
-      .sign(privateKey);
+  await writeFile(jwksFile, JSON.stringify(KEYS));
   const server = createServer({
     home: path.join(home, 'owners'),
     settings: {
       ...settings,
-      auth: { mode: 'jwt', jwt: { issuer: ISSUER, audience: [AUDIENCE], jwksFile } },
+      auth: { mode: 'jwt', jwt: { ...JWT, jwksFile } },
       approval: { policy: 'all', expirySeconds: APPROVAL_SECONDS },
     },
   });
