@@ -1,5 +1,6 @@
 import type { TaskView } from '../a2a/client/client.js';
 import { LangoError, isLangoError } from '../core/errors.js';
+import { duration, timeTaken } from '../core/duration.js';
 import { EXTENSIONS } from '../core/extensions.js';
 import { isJsonObject } from '../core/json.js';
 import { textOf } from '../core/message.js';
@@ -120,9 +121,11 @@ async function withRequest(task: ListedTask, { client }: Connection): Promise<Li
 /** A task on one line: on a terminal with the end of its id, which is random, unlike the beginning; elsewhere with all of it. */
 export function rowOf(task: ListedTask, { paint, isLive }: Pick<Terminal, 'paint' | 'isLive'>): string {
   const { id, state, stateAt = '', text, agent } = task;
+  const taken = isTerminal(state) ? timeTaken(id, stateAt) : undefined;
   const columns = [
     safeLine(isLive && id.length === 36 ? id.slice(-8) : id),
     paint.dim(safeLine(stateAt)),
+    paint.dim(taken === undefined ? '' : duration(taken)),
     paint.author(safeLine(agent ?? 'agent')),
     paint.state(state),
     safeLine(requestOf(task), TEXT_CHARACTERS),

@@ -250,7 +250,7 @@ describe('lango agents and tasks', () => {
   it('list each task with its request', async () => {
     await run('send', '--context', 'the-list', 'write "listed" into listed.txt');
     const { stdout } = await run('tasks', 'list', '--agent', 'lango-orchestrator', '--context', 'the-list');
-    expect(stdout).toMatch(/ lango-orchestrator {2}✔ completed {2}write "listed" into listed\.txt$/m);
+    expect(stdout).toMatch(/s {2}lango-orchestrator {2}✔ completed {2}write "listed" into listed\.txt$/m);
   });
 
   it('watch a task from its start, also when it has ended', async () => {

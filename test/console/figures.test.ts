@@ -79,6 +79,7 @@ describeConsole('what the console draws', () => {
     await page.getByRole('img', { name: /^Tokens: anthropic\/claude-large/ }).waitFor();
     await page.locator('.plot canvas').nth(2).waitFor();
     expect(await page.locator('.tiles').innerText()).toMatch(/Time of a task\s+[\d.]+ s\s+p95 [\d.]+ s/);
+    expect(await page.locator('.panel').last().innerText()).toMatch(/model-unreachable .* took [\d.]+ s/s);
     await shot(page, 'overview');
     expect(await seriousFaults(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 800 });

@@ -115,7 +115,7 @@ describeConsole('the console in a browser', () => {
 
   it('shows the state of a task at a chosen event', async () => {
     await go('#/tasks');
-    await page.getByRole('link', { name: /hello there/ }).click();
+    await page.getByRole('link', { name: /completed hello there .* took [\d.]+ m?s/ }).click();
     await page.getByText('Hello, you.').waitFor();
     await shot(page, 'task');
     expect(await seriousFaults(page)).toEqual([]);

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { duration } from '../../core/duration.js';
 import { repliesIn, isReply, questionsIn } from '../../core/questions.js';
 import type { Item, View } from './fold.js';
-import { Button, duration } from './page.js';
+import { Button } from './page.js';
 import { Copy, Json, Parts, visible } from './parts.js';
 import { GivenReply } from './questions.js';
 import { hasEnded, stateWords, textOf, type Part } from './wire.js';

@@ -1,8 +1,9 @@
+import { duration } from '../../core/duration.js';
 import type { KnownNode, MapEdge } from '../../core/map.js';
 import { owner } from './api.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
 import { loadNode, loadNodes, nodeName, type NodeStatus } from './node.js';
-import { duration, link, Note, number, Table, useLoaded } from './page.js';
+import { link, Note, number, Table, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
 const REFRESH_MS = 5_000;

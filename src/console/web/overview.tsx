@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { duration } from '../../core/duration.js';
 import type { Overview, Percentiles, TaskLine } from '../../core/overview.js';
 import { newId, owner } from './api.js';
 import { Chart, partsOf, seriesOf } from './chart.js';
 import { waitingTasks, type WaitingTask } from './inbox.js';
 import { agentsOf, loadNode, node } from './node.js';
-import { Ago, Choice, duration, link, money, Note, number, Table, useLoaded } from './page.js';
+import { Ago, Choice, link, money, Note, number, Table, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { State, titleOf } from './tasks.js';
 
@@ -178,14 +179,15 @@ const waitingLine = ({ agent, task }: WaitingTask) => (
 
 const runningLine = ({ id, agent, title, state, createdAt }: TaskLine) => (
   <Line key={id} {...{ id, agent, title }}>
-    <State state={state} /> · {agent} · <Ago at={isoOf(createdAt)} />
+    <State state={state} /> · {agent} · for {duration(Math.max(0, Date.now() - createdAt))}
   </Line>
 );
 
 const errorLine = ({ agent, reason, text, tasks, newest }: Overview['errors'][number]) => (
   <Line key={`${agent} ${reason}`} agent={agent} id={newest.id} title={newest.title}>
     <State state="failed" /> {tasks > 1 && `${number(tasks)} × `}
-    {visible(reason)} · {agent} · <Ago at={isoOf(newest.statusAt)} />
+    {visible(reason)} · {agent} · <Ago at={isoOf(newest.statusAt)} /> · took{' '}
+    {duration(newest.statusAt - newest.createdAt)}
     {text !== '' && <span class="text"> {visible(text)}</span>}
   </Line>
 );

@@ -239,12 +239,6 @@ export function Ago({ at }: { readonly at: string | undefined }) {
   );
 }
 
-export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
-}
-
 export const number = (value: number) => value.toLocaleString();
 
 /** Sums of money by currency. A row without cost has no price. */

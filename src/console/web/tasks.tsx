@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { duration, timeTaken } from '../../core/duration.js';
 import { getTask, listTasks, type TaskPage } from './api.js';
 import { agentsOf, node } from './node.js';
 import { Ago, Choice, Field, link, money, Note, number, place, Rows, useAction, useLoaded } from './page.js';
@@ -169,11 +170,23 @@ export function State({ state }: Readonly<{ state: string }>) {
   );
 }
 
+/** How long an ended task took, or one that works has worked so far. */
+function timeOf({ id, status: { state, timestamp } }: Task): string {
+  const isOver = hasEnded(state);
+  const taken = timeTaken(id, isOver ? timestamp : new Date().toISOString());
+  if (taken === undefined || waits(state)) return '';
+  return isOver ? `took ${duration(taken)}` : `for ${duration(taken)}`;
+}
+
 function TaskRow({ agent, task }: Readonly<{ agent: string; task: Task }>) {
   const { id, status } = task;
   const title = useTitle(agent, task);
   const usage = usageIn(task);
-  const facts = [usage && `${number(usage.input + usage.output)} tokens`, money(usage?.rows ?? [])];
+  const facts = [
+    timeOf(task),
+    usage && `${number(usage.input + usage.output)} tokens`,
+    money(usage?.rows ?? []),
+  ];
   return (
     <a class="row" href={link('tasks', agent, id)}>
       <State state={status.state} />

@@ -1,8 +1,9 @@
+import { duration } from '../../core/duration.js';
 import type { Span } from '../../core/node-status.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
 import { agentsOf, node, nodeName, readCard } from './node.js';
 import { visible } from './parts.js';
-import { duration, link, money, Note, number, Table, useLoaded } from './page.js';
+import { link, money, Note, number, Table, useLoaded } from './page.js';
 import { spansAt, spentWords, textIn, useTrace, type Below } from './trace.js';
 import { stateWords, usageIn, type Task } from './wire.js';
 

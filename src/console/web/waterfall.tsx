@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
+import { duration } from '../../core/duration.js';
 import type { Span } from '../../core/node-status.js';
-import { Button, duration, Note, Rows } from './page.js';
+import { Button, Note, Rows } from './page.js';
 import { Json, Text, visible } from './parts.js';
 import { spansAt, spentWords, textIn, useTrace, type Below } from './trace.js';
 import { exchangeOf } from './exchange.js';
