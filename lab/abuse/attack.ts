@@ -2,6 +2,7 @@ import type { SettingsInput } from '../../src/index.js';
 import * as corpora from './corpora.js';
 import { configFiles } from './config-files.js';
 import { tossedCookies } from './cookies.js';
+import { keptDataClaims, withKeeper } from './kept-data.js';
 import { mcpRequests, mcpServers } from './mcp.js';
 import { type Corpus, type Row, run } from './run.js';
 import { pages, scripts, whyNoBrowser } from './pages.js';
@@ -63,6 +64,7 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   'mcp-calls': { cases: mcpRequests(), settings: serving },
   reflections: { cases: reflections(), settings: withService },
   cookies: { cases: tossedCookies(), settings: withPersons },
+  kept: { cases: keptDataClaims(), settings: withKeeper },
   documents: { cases: corpora.documents(), settings: bare },
   archives: { cases: corpora.archives(), settings: bare },
 };

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { configFiles } from '../../lab/abuse/config-files.js';
 import { tossedCookies } from '../../lab/abuse/cookies.js';
 import * as corpora from '../../lab/abuse/corpora.js';
+import { keptDataClaims } from '../../lab/abuse/kept-data.js';
 import { mcpRequests, mcpServers } from '../../lab/abuse/mcp.js';
 import { pages, scripts } from '../../lab/abuse/pages.js';
 import { reflections } from '../../lab/abuse/reflections.js';
@@ -81,6 +82,7 @@ describe('docs/internals/threats.md', () => {
       'mcp-calls': mcpRequests,
       reflections,
       cookies: tossedCookies,
+      kept: keptDataClaims,
       documents,
       archives,
       pages,
