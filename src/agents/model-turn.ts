@@ -162,7 +162,11 @@ function showRetry(run: Run, code: ModelErrorCode, delayMs: number): void {
   const wait = `${RETRIES[code]}; trying again in ${Math.ceil(delayMs / 1_000)} s.`;
   const text = code === 'empty' ? 'The model gave an empty answer; asking it again.' : wait;
   if (code !== 'empty' && delayMs < MIN_SHOWN_WAIT_MS) return;
-  run.emit({ type: 'activity', activity: { type: 'text', text: `${text}\n` } });
+  const waitMs = Math.round(delayMs);
+  run.emit({
+    type: 'activity',
+    activity: { type: 'text', text: `${text}\n`, ...(code !== 'empty' && { waitMs }) },
+  });
 }
 
 interface Speech {

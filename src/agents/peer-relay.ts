@@ -1,6 +1,6 @@
 import type { PeerEvent } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
-import type { Json } from '../core/json.js';
+import { defined, type Json } from '../core/json.js';
 import { textPart, type Artifact } from '../core/message.js';
 import type { Run } from '../core/run.js';
 import { partOf } from '../core/origin.js';
@@ -172,8 +172,10 @@ export class PeerRelay {
     else if (activity.id !== undefined) this.#comment({ ...activity, id: activity.id, author, from });
     else {
       for (const { text, from: part } of this.#chunks({ text: activity.text, from })) {
-        const origin = text === activity.text && part ? { from: part } : {};
-        this.#emit({ type: 'activity', activity: { type, text }, ...origin }, author);
+        const isWhole = text === activity.text;
+        const wait = isWhole ? defined({ waitMs: activity.waitMs }) : {};
+        const origin = isWhole && part ? { from: part } : {};
+        this.#emit({ type: 'activity', activity: { type, text, ...wait }, ...origin }, author);
       }
     }
   }

@@ -126,7 +126,8 @@ export interface Reply {
 export type Activity =
   | { readonly type: 'turn-start' }
   | { readonly type: 'thinking'; readonly text: string }
-  | { readonly type: 'text'; readonly text: string; readonly id?: string; readonly replace?: boolean }
+  /** `waitMs`: the text says that the agent waits so long before it asks its model again. */
+  | Readonly<{ type: 'text'; text: string; id?: string; replace?: boolean; waitMs?: number }>
   | { readonly type: 'tool-call'; readonly tool: string; readonly arguments: JsonObject }
   | { readonly type: 'tool-result'; readonly tool: string; readonly isError: boolean; readonly text: string }
   | { readonly type: 'delegation-start'; readonly agent: string; readonly request: string }

@@ -93,7 +93,10 @@ const questions = z.array(question).optional();
 const activity = z.union([
   z.looseObject({ type: z.literal('turn-start') }),
   z.looseObject({ type: z.literal('thinking'), text }),
-  z.looseObject({ type: z.literal('text'), text, id: text.optional(), replace: flag.optional() }),
+  z.looseObject({
+    type: z.literal('text'),
+    ...{ text, id: text.optional(), replace: flag.optional(), waitMs: amount.optional() },
+  }),
   z.looseObject({ type: z.literal('tool-call'), tool: text, arguments: object }),
   z.looseObject({ type: z.literal('tool-result'), tool: text, isError: flag, text }),
   z.looseObject({ type: z.literal('delegation-start'), agent: text, request: text }),

@@ -19,6 +19,8 @@ const OWN_PROVIDER = 'lango';
 const FIRST_TEXT = 'lango.time_to_first_text';
 /** The step of the time in which a task waits for a person. */
 const WAIT = 'wait';
+/** The step of the time in which a model call waits before its next attempt. */
+const RETRY = 'retry';
 
 /**
  * Returns a function that reads the spans of an owner's task and of the tasks below it on this node. A task on another node
@@ -127,6 +129,8 @@ class Projection {
 
   #readWork(event: TaskEvent): void {
     const { at, body } = event;
+    const retry = this.#open.get(RETRY);
+    if (retry) this.#end(RETRY, Math.min(at, retry.endedAt!), {});
     switch (body.type) {
       case 'turn-start':
         return this.#begin(body.step, event, { kind: 'client', name: 'chat' });
@@ -161,6 +165,8 @@ class Projection {
       case 'text-delta':
         if (!body.isMessage) this.#noteFirstText(at);
         return;
+      case 'activity':
+        return this.#beginRetry(body, event);
       case 'run-start':
         return this.#end(WAIT, at, {});
       case 'run-end':
@@ -202,6 +208,15 @@ class Projection {
     this.ended.push(span);
   }
 
+  /** The wait of the model call that is under way. A wait that an agent below reports comes while none is. */
+  #beginRetry({ activity }: BodyOf<'activity'>, event: TaskEvent): void {
+    const call = this.#openCall();
+    if (activity.type !== 'text' || activity.waitMs === undefined || !call) return;
+    this.#begin(RETRY, event, { kind: 'internal', name: 'wait_for_retry', parent: call.id });
+    // The next event of the task may end it before.
+    this.#open.get(RETRY)!.endedAt = event.at + activity.waitMs;
+  }
+
   #endTurn({ step, usage, stopReason }: BodyOf<'turn-end'>, at: number): void {
     const span = this.#open.get(step);
     const model = usage.rows?.[0]?.model;
@@ -220,10 +235,12 @@ class Projection {
 
   /** The first text of the agent's model call that is under way. */
   #noteFirstText(at: number): void {
-    const call = [...this.#open.values()].find(
-      ({ attributes }) => attributes['gen_ai.operation.name'] === 'chat',
-    );
+    const call = this.#openCall();
     if (call) call.attributes[FIRST_TEXT] ??= (at - call.startedAt) / 1_000;
+  }
+
+  #openCall(): OpenSpan | undefined {
+    return [...this.#open.values()].find(({ attributes }) => attributes['gen_ai.operation.name'] === 'chat');
   }
 
   /** Ends the run. Spans that are still open failed, unless the task waits for a person. */

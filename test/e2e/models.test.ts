@@ -71,6 +71,8 @@ describe('the models of single agents, and fallbacks', () => {
       expect(outcome.end).toMatchObject({ state: 'completed', text: 'Here.' });
       const waits = 'The model takes no more requests for now; trying again in 1 s.';
       expect(doings(outcome)).toEqual([`lango-agent: text ${JSON.stringify(`${waits}\n`)}`]);
+      const [said] = outcome.events.filter((event) => event.type === 'activity' && 'text' in event.activity);
+      expect(said).toMatchObject({ activity: { waitMs: 1_000 } });
     });
   });
 

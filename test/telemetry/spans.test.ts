@@ -89,6 +89,25 @@ describe('the spans of a task', () => {
     expect(left.spans[1]!.attributes['error.type']).toBeUndefined();
   });
 
+  it('show the waits of a model call for its next attempts, until the task went on', async () => {
+    const waits = (waitMs: number): EventBody => ({
+      type: 'activity',
+      activity: { type: 'text', text: 'The model is overloaded.', waitMs },
+    });
+    const bodies = [turnStart('t1'), waits(4), waits(7_000), turnEnd('t1'), turnStart('t2'), waits(9)];
+    const { spans } = await tracesOf({ id: 'a', bodies })(ANA, 'a');
+    const [, first, one, two, second, last] = spans;
+    expect([one, two, last].map((wait) => [wait!.name, wait!.startedAt, wait!.endedAt])).toEqual([
+      ['wait_for_retry', 20, 24],
+      ['wait_for_retry', 30, 40],
+      ['wait_for_retry', 60, 69],
+    ]);
+    expect([one, two, last].map((wait) => wait!.parent)).toEqual([first!.id, first!.id, second!.id]);
+    expect(one!.attributes).not.toHaveProperty('error.type');
+    const relayed = await tracesOf({ id: 'a', bodies: [...delegation('d1', 'b'), waits(4)] })(ANA, 'a');
+    expect(relayed.spans.map(({ name }) => name)).not.toContain('wait_for_retry');
+  });
+
   it('end with the reason of a failed run', async () => {
     const end: EventBody = { type: 'run-end', state: 'failed', reason: 'limit-cost', usage: USAGE };
     const { spans } = await tracesOf({ id: 'a', bodies: [turnStart('t1'), end] })(ANA, 'a');

@@ -117,6 +117,7 @@ const activitySchema = z.discriminatedUnion('type', [
     text,
     id: text.max(MESSAGE_ID_MAX).optional(),
     replace: z.boolean().optional(),
+    waitMs: z.number().min(0).optional(),
   }),
   z.object({ type: z.literal('tool-call'), tool: text, arguments: z.custom<JsonObject>(isJsonObject) }),
   z.object({ type: z.literal('tool-result'), tool: text, isError: z.boolean(), text }),

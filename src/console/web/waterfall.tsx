@@ -68,7 +68,7 @@ export function Waterfall({ task, events, at, onMove }: WaterfallProps) {
           −
         </Button>
         <Button onClick={() => setSight(WHOLE)}>Fit</Button>
-        <small>Keys: + − 0 ← →. ◆ agent, ● model, ▸ tool, ‖ waits for you; framed: the critical path.</small>
+        <small>Keys: + − 0 ← →. ◆ agent, ● model, ▸ tool, ‖ wait; framed: the critical path.</small>
       </p>
       <Axis scale={scale} />
       <Rows
@@ -246,6 +246,8 @@ function looksOf({ name }: Span) {
       return { kind: 'tool', sign: '▸', words };
     case 'wait_for_person':
       return { kind: 'wait', sign: '‖', words: 'waits for you' };
+    case 'wait_for_retry':
+      return { kind: 'wait', sign: '‖', words: 'waits to ask the model again' };
     default:
       return { kind: 'agent', sign: '◆', words };
   }
