@@ -1,4 +1,5 @@
 import type { SettingsInput } from '../../src/index.js';
+import { hiddenChanges, whyNoCurl, withCommands } from './changes.js';
 import * as corpora from './corpora.js';
 import { configFiles } from './config-files.js';
 import { tossedCookies } from './cookies.js';
@@ -63,6 +64,7 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   mcp: { cases: mcpServers(), settings: bare },
   'mcp-calls': { cases: mcpRequests(), settings: serving },
   reflections: { cases: reflections(), settings: withService },
+  changes: { cases: hiddenChanges(), settings: withCommands, whyNot: whyNoCurl },
   cookies: { cases: tossedCookies(), settings: withPersons },
   kept: { cases: keptDataClaims(), settings: withKeeper },
   documents: { cases: corpora.documents(), settings: bare },

@@ -64,13 +64,13 @@ export async function send(scene: Scene, text: string): Promise<Outcome> {
   return (await converse(scene, text)).outcome;
 }
 
-/** Sends a text in a context, and judges the final state. Resolves with the output of the agent too. */
+/** Sends a text to a task or in a context, and judges the final state. Resolves with the output of the agent too. */
 export async function converse(
   { stage }: Scene,
   text: string,
-  contextId?: string,
-): Promise<{ readonly outcome: Outcome; readonly said: string }> {
-  const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text }], contextId };
+  place: { readonly contextId?: string; readonly taskId?: string | undefined } = {},
+): Promise<{ readonly outcome: Outcome; readonly said: string; readonly taskId?: string | undefined }> {
+  const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text }], ...place };
   const response = await stage.fetch('/message:send', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -84,7 +84,8 @@ export async function converse(
   const parts = [task?.status.message, ...(task?.artifacts ?? [])].flatMap((one) => one?.parts ?? []);
   const said = parts.map((part) => part.text ?? '').join('\n');
   if (!ENDS.includes(state)) return { outcome: { finding: `the task stands at ${state}` }, said };
-  return { outcome: state === 'FAILED' || state === 'REJECTED' ? 'refused' : 'taken', said };
+  const outcomeOfTask = state === 'FAILED' || state === 'REJECTED' ? 'refused' : 'taken';
+  return { outcome: outcomeOfTask, said, taskId: task?.id };
 }
 
 interface Parts {
@@ -92,6 +93,7 @@ interface Parts {
 }
 
 interface AnsweredTask {
+  readonly id: string;
   readonly status: { readonly state: string; readonly message?: Parts };
   readonly artifacts?: readonly Parts[];
 }

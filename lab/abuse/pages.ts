@@ -69,11 +69,9 @@ function caseOf(name: string, answer: Responder): Case {
     for (const [tool, input] of steps) {
       if (tool === 'act' && ref === undefined) continue;
       const given = tool === 'act' ? { ...input, ref } : input;
-      const { outcome, said } = await converse(
-        scene,
-        `call browser_${tool} with ${JSON.stringify(given)}`,
-        context,
-      );
+      const { outcome, said } = await converse(scene, `call browser_${tool} with ${JSON.stringify(given)}`, {
+        contextId: context,
+      });
       if (typeof outcome !== 'string') return { finding: `browser_${tool}: ${outcome.finding}` };
       const ours = said.replaceAll(QUOTED, '');
       if (FILES.test(said)) return { finding: `browser_${tool} shows a file of this machine` };

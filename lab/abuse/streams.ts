@@ -105,12 +105,12 @@ async function act(scene: Scene, wire: Wire, answer: Give): Promise<Outcome> {
   const { stranger } = scene;
   const contextId = crypto.randomUUID();
   stranger.answer = (_, response) => answer(response);
-  const { outcome, said } = await converse(scene, 'hello', contextId);
+  const { outcome, said } = await converse(scene, 'hello', { contextId });
   if (typeof outcome !== 'string') return outcome;
   if (said.includes('key-of-nobody')) return { finding: 'an answer holds the key' };
   stranger.cut();
   stranger.answer = (_, response) => give(response, wire.write(wire.plain), EVENTS);
-  const next = await converse(scene, 'and now?', contextId);
+  const next = await converse(scene, 'and now?', { contextId });
   if (next.outcome !== 'taken') {
     const why = typeof next.outcome === 'string' ? next.said.slice(0, 300) : next.outcome.finding;
     return { finding: `the conversation cannot go on: ${why}` };

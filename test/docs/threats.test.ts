@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
+import { hiddenChanges } from '../../lab/abuse/changes.js';
 import { configFiles } from '../../lab/abuse/config-files.js';
 import { tossedCookies } from '../../lab/abuse/cookies.js';
 import * as corpora from '../../lab/abuse/corpora.js';
@@ -81,6 +82,7 @@ describe('docs/internals/threats.md', () => {
       mcp: mcpServers,
       'mcp-calls': mcpRequests,
       reflections,
+      changes: hiddenChanges,
       cookies: tossedCookies,
       kept: keptDataClaims,
       documents,

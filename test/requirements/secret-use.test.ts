@@ -199,6 +199,14 @@ describe.each([
       expect([seen, methods]).toEqual([[VALUE], ['DELETE']]);
     });
 
+    it('says in the question that a request which reads has a header for another method', async () => {
+      await store({ places: ['http'], hosts: ['127.0.0.1'] });
+      const asked = await runRequest('-H "X-HTTP-Method-Override: DELETE"', 'GET 127.0.0.1 api');
+      expect(asked.end.questions[0]?.text).toMatch(
+        /, which may send GET with a header for another method to 127\.0\.0\.1 with the secret api\?$/,
+      );
+    });
+
     itWithCurl('sends it to a permitted host without ever having it', async () => {
       await using after = new AsyncDisposableStack();
       // The socket is open to the account of commands whatever the umask.

@@ -40,7 +40,9 @@ function listed(changes: Changes = ''): readonly string[] {
 export function describeChanges(changes: Changes): string {
   const each = listed(changes).map((one) => {
     const [method, host, secret] = one.split(' ');
-    return `${method} to ${host} with the secret ${secret}`;
+    // A request that reads is named only because of such a header.
+    const said = method === 'GET' ? 'GET with a header for another method' : method;
+    return `${said} to ${host} with the secret ${secret}`;
   });
   return each.length === 0 ? '' : `, which may send ${each.join(', and ')}`;
 }
