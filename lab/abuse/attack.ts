@@ -5,6 +5,7 @@ import { configFiles } from './config-files.js';
 import { tossedCookies } from './cookies.js';
 import { keptDataClaims, withKeeper } from './kept-data.js';
 import { mcpRequests, mcpServers } from './mcp.js';
+import { mixUps } from './mix-ups.js';
 import { type Corpus, type Row, run } from './run.js';
 import { pages, scripts, whyNoBrowser } from './pages.js';
 import { withPersons } from './persons.js';
@@ -67,6 +68,7 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   changes: { cases: hiddenChanges(), settings: withCommands, whyNot: whyNoCurl },
   cookies: { cases: tossedCookies(), settings: withPersons },
   kept: { cases: keptDataClaims(), settings: withKeeper },
+  'mix-ups': { cases: mixUps(), settings: bare },
   documents: { cases: corpora.documents(), settings: bare },
   archives: { cases: corpora.archives(), settings: bare },
 };

@@ -6,6 +6,7 @@ import { tossedCookies } from '../../lab/abuse/cookies.js';
 import * as corpora from '../../lab/abuse/corpora.js';
 import { keptDataClaims } from '../../lab/abuse/kept-data.js';
 import { mcpRequests, mcpServers } from '../../lab/abuse/mcp.js';
+import { mixUps } from '../../lab/abuse/mix-ups.js';
 import { pages, scripts } from '../../lab/abuse/pages.js';
 import { reflections } from '../../lab/abuse/reflections.js';
 import { anthropicStreams, chatStreams, responsesStreams } from '../../lab/abuse/streams.js';
@@ -85,6 +86,7 @@ describe('docs/internals/threats.md', () => {
       changes: hiddenChanges,
       cookies: tossedCookies,
       kept: keptDataClaims,
+      'mix-ups': mixUps,
       documents,
       archives,
       pages,
