@@ -21,6 +21,7 @@ import { agentLimits, ownerTaskBytes } from '../config/config.js';
 import { packageVersion } from '../config/package-root.js';
 import { createTaskRecords } from '../replay/collect.js';
 import { compareRequests } from '../replay/current.js';
+import { createComparison } from '../replay/diff.js';
 import { createTaskFork } from '../replay/fork.js';
 import { createTaskImport } from '../replay/import.js';
 import { createSentRequests } from '../replay/sent-request.js';
@@ -199,11 +200,13 @@ export async function openHome(
 function readersOf(
   { config, storage: { nodeId } }: Parts<'config' | 'storage'>,
   tasks: Pick<Journal, 'get' | 'read'>,
-): Pick<OwnerParts, 'readTrace' | 'readTaskRecord'> {
+): Pick<OwnerParts, 'readTrace' | 'readTaskRecord' | 'compareTasks'> {
   const node = { id: nodeId, version: packageVersion() };
   const readTrace = createTaskTraces({ tasks });
   const readRecord = createTaskRecords({ tasks, limits: agentLimits(config), node });
+  const compare = createComparison(readRecord);
   return {
+    compareTasks: ({ taskId, with: other }, { scope }) => compare(scope, taskId, other),
     readTrace: ({ taskId }, { scope }) => readTrace(scope, taskId),
     async readTaskRecord({ taskId, after }, { scope }) {
       const { task, next } = await readRecord(scope, taskId, after);

@@ -149,10 +149,12 @@ function requestOf({ history }: TaskView): string {
 
 function detailsOf(task: ListedTask, { flags, terminal }: Call<TaskFlags>): readonly string[] {
   const { paint, typed } = terminal;
+  const { fork } = task;
   const row = (name: string, value: string): string => `${paint.dim(name.padEnd(8))} ${value}`;
   return [
     row('task', safeLine(task.id)),
     row('context', safeLine(task.contextId)),
+    ...(fork ? [row('fork of', safeLine(`${fork.taskId} at event ${fork.seq}`))] : []),
     ...(task.agent === undefined ? [] : [row('agent', paint.author(safeLine(task.agent)))]),
     row('state', `${paint.state(task.state)} ${paint.dim(safeLine(task.stateAt ?? ''))}`),
     ...task.history.map(({ role, parts }) => row(role, safeText(textOf(parts)))),

@@ -13,3 +13,18 @@ export interface Variation {
   /** A call with recorded arguments gets the recorded result, and any other asks a person. Default: calls are made. */
   readonly tools?: 'recorded';
 }
+
+/** Where two tasks part: what each did from there on, its first events. A side is empty when that task did nothing more. */
+export interface Divergence {
+  readonly isSame: boolean;
+  readonly a: readonly ComparedEvent[];
+  readonly b: readonly ComparedEvent[];
+}
+
+export interface ComparedEvent {
+  readonly seq: number;
+  readonly author: string;
+  readonly type: string;
+  /** Its other members as JSON, without ids, times and costs; cut when it is long. */
+  readonly text: string;
+}

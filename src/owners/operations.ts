@@ -122,6 +122,10 @@ const sentRequest = z.object({
   ...{ parts: z.array(sentPart).readonly(), gone: z.array(sentPart).readonly() },
 }) satisfies z.ZodType<SentRequest>;
 
+const comparedEvents = z
+  .array(z.object({ seq: z.number(), author: z.string(), type: z.string(), text: z.string() }))
+  .readonly();
+
 const edge = z.object({
   ...{ from: z.string(), fromNode: z.string().exactOptional(), to: z.string() },
   ...{ calls: z.number(), failed: z.number(), time: percentiles.exactOptional() },
@@ -257,6 +261,15 @@ export const SERVER_OPERATIONS = {
     query: ['step'],
     input: z.object({ taskId: z.string(), step: z.string().optional() }),
     result: sentRequest,
+  },
+
+  /** Finds the first event at which two tasks part, the same as `lango diff`. */
+  compareTasks: {
+    method: 'get',
+    path: '/lango/tasks/:taskId/comparison',
+    query: ['with'],
+    input: z.object({ taskId: z.string(), with: z.string() }),
+    result: z.object({ isSame: z.boolean(), a: comparedEvents, b: comparedEvents }),
   },
 
   /** Stores the tasks of an exported file as ended tasks of the caller. They are never run. */

@@ -8,6 +8,10 @@ import type { RecordedTask, TaskPage } from './task-file.js';
 const EVENTS_PER_READ = 200;
 /** A page ends with the read that reaches this size, in characters. */
 const PAGE_SIZE = 1_000_000;
+/** The most events of a task that is looked at as a whole. */
+const MAX_EVENTS = 5_000;
+
+export type ReadRecord = (scope: Scope, taskId: string, after: number) => Promise<TaskPage>;
 
 interface RecordParts {
   readonly tasks: Pick<Journal, 'get' | 'read'>;
@@ -44,6 +48,22 @@ export function createTaskRecords({ tasks, limits: all, node }: RecordParts) {
       ...(events.length > 0 && head < task.head && { next: head }),
     };
   };
+}
+
+/** Reads all that this node keeps of a task. Rejects with `too-large` for one of very many events. */
+export async function readWhole(read: ReadRecord, scope: Scope, taskId: string): Promise<RecordedTask> {
+  const { task, next } = await read(scope, taskId, 0);
+  const events = [...task.events];
+  for (let after = next; after !== undefined;) {
+    const page = await read(scope, taskId, after);
+    events.push(...page.task.events);
+    after = page.next;
+    if (events.length > MAX_EVENTS) {
+      const text = `Task ${taskId} has more than ${MAX_EVENTS} events, which are too many to work on here.`;
+      throw new LangoError('too-large', text, { hint: 'Use lango replay --current, or lango diff.' });
+    }
+  }
+  return { ...task, events };
 }
 
 /** The contents of a reference are in the event, so the reference itself is left out. */

@@ -1,6 +1,8 @@
 import { canonicalJson } from '../core/canonical-json.js';
+import type { ComparedEvent, Divergence } from '../core/fork.js';
 import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
-import type { EventBody } from '../core/task.js';
+import type { EventBody, Scope } from '../core/task.js';
+import { readWhole, type ReadRecord } from './collect.js';
 import { rootOf, stepOfId } from './passes.js';
 import type { RecordedTask } from './task-file.js';
 
@@ -31,6 +33,30 @@ export function differenceOf(a: RecordedTask, b: RecordedTask): TaskDifference |
   const seqOf = (one: (typeof found)[number]) => Math.min(one.a?.seq ?? Infinity, one.b?.seq ?? Infinity);
   const [first] = found.toSorted((one, other) => seqOf(one) - seqOf(other));
   return first && { a: from(ofA, first.a), b: from(ofB, first.b) };
+}
+
+/** The events of each side that a comparison has, and the characters of each. */
+const SHOWN_EVENTS = 50;
+const SHOWN_CHARACTERS = 1_000;
+
+/** Returns a function that compares two tasks of an owner. It rejects with `not-found` for one that is not in the scope. */
+export function createComparison(readRecord: ReadRecord) {
+  return async (scope: Scope, first: string, second: string): Promise<Divergence> => {
+    const a = await readWhole(readRecord, scope, first);
+    const difference = differenceOf(a, await readWhole(readRecord, scope, second));
+    if (!difference) return { isSame: true, a: [], b: [] };
+    const shown = (deeds: readonly Deed[]) => deeds.slice(0, SHOWN_EVENTS).map(toCompared);
+    return { isSame: false, a: shown(difference.a), b: shown(difference.b) };
+  };
+}
+
+function toCompared({ seq, author, what: { type, ...rest } }: Deed): ComparedEvent {
+  return {
+    seq,
+    author,
+    type: typeof type === 'string' ? type : '',
+    text: JSON.stringify(rest).slice(0, SHOWN_CHARACTERS),
+  };
 }
 
 interface Placed {

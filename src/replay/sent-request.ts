@@ -8,16 +8,14 @@ import { estimateTokens } from '../core/text.js';
 import { canRehearse, rehearse, requestsIn } from './current.js';
 import { stepAfter, type Pass } from './passes.js';
 import { isOfLoop } from './replay.js';
-import type { RecordedTask, TaskPage } from './task-file.js';
+import { readWhole, type ReadRecord } from './collect.js';
+import type { RecordedTask } from './task-file.js';
 
 interface SentParts {
-  readonly readRecord: (scope: Scope, taskId: string, after: number) => Promise<TaskPage>;
+  readonly readRecord: ReadRecord;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
 }
-
-/** A longer task is not run again for a look. */
-const MAX_EVENTS = 5_000;
 
 type Asked = Pick<ModelRequest, 'system' | 'functions' | 'messages'>;
 type RawPart = Pick<SentPart, 'kind' | 'name' | 'text'>;
@@ -53,21 +51,6 @@ export function createSentRequests({ readRecord, agents, secrets }: SentParts) {
       ...compared(shown(request), shown(before), usageOf(recorded, wanted)),
     };
   };
-}
-
-async function readWhole(read: SentParts['readRecord'], scope: Scope, taskId: string): Promise<RecordedTask> {
-  const { task, next } = await read(scope, taskId, 0);
-  const events = [...task.events];
-  for (let after = next; after !== undefined;) {
-    const page = await read(scope, taskId, after);
-    events.push(...page.task.events);
-    after = page.next;
-    if (events.length > MAX_EVENTS) {
-      const text = `Task ${taskId} has more than ${MAX_EVENTS} events: its requests are not built again.`;
-      throw new LangoError('too-large', text, { hint: `Export it, and run: lango replay --current` });
-    }
-  }
-  return { ...task, events };
 }
 
 /** Notes each request by its turn, as it is when it is sent. */

@@ -144,6 +144,17 @@ describeConsole('the console in a browser', () => {
     await page.getByRole('button', { name: 'Really go on from here as a new task' }).click();
     await page.waitForURL((url) => url.href.split('/')[7] !== before.split('/')[7]);
     await page.getByText('completed').first().waitFor();
+    await page.getByRole('link', { name: 'Compare with the task it was forked from' }).click();
+    const comparison = page.getByLabel('Comparison');
+    await comparison.getByText('Both did the same.').waitFor();
+    const compared = page.url();
+    await go('#/tasks');
+    const other = await page.getByRole('link', { name: /something hostile/ }).getAttribute('href');
+    await page.goto(compared);
+    await page.getByLabel('Compare with the task').fill(other!.slice(-36));
+    await comparison.getByText('the tasks part here').nth(1).waitFor();
+    await shot(page, 'compare');
+    expect(await seriousFaults(page)).toEqual([]);
   });
 
   it('resumes a task after the server was killed in the middle of the output', async () => {

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import type { Divergence } from '../../src/core/fork.js';
 import { replyPart } from '../../src/core/questions.js';
 import type { ModelAnswer, ModelRequest } from '../../src/core/model.js';
 import { isInterrupted, type EventBody } from '../../src/core/task.js';
@@ -212,6 +213,26 @@ describe('a fork', () => {
     const answer = await server.fetch(`/tasks/${id}`);
     const { metadata } = (await answer.json()) as { metadata: Record<string, unknown> };
     expect(metadata['urn:lango:a2a:fork:v1']).toEqual({ taskId, seq: 1 });
+    expect((await lango('tasks', 'get', id)).stdout).toMatch(
+      new RegExp(`^fork of +${taskId} at event 1$`, 'm'),
+    );
     await settle(id);
+  });
+
+  it('is compared with the other task from the event at which they part', async () => {
+    const id = await fork(taskId, '--message', 'One more.');
+    await settle(id);
+    const compare = (one: string, other: string) =>
+      server.fetch(`/lango/tasks/${one}/comparison?with=${other}`);
+    const answer = await compare(taskId, id);
+    const told = JSON.parse((await lango('diff', taskId, id, '--json')).stdout) as Divergence;
+    const seqs = ({ a, b }: Divergence) => [a, b].map((side) => side.map(({ seq }) => seq));
+    const found = (await answer.json()) as Divergence;
+    expect(found.isSame).toBe(false);
+    expect(found.b[0]!.type).toBe('message');
+    expect(found.b[0]!.text).toContain('One more.');
+    expect(seqs(found)).toEqual(seqs(told));
+    expect(await (await compare(id, id)).json()).toEqual({ isSame: true, a: [], b: [] });
+    expect((await compare(id, 'not-mine')).status).toBe(404);
   });
 });

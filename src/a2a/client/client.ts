@@ -3,12 +3,14 @@ import type { RequestOptions } from '@a2a-js/sdk/client';
 import { serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
-import type { JsonObject } from '../../core/json.js';
+import type { ForkPlace } from '../../core/fork.js';
+import { defined, type JsonObject } from '../../core/json.js';
 import { textOf, type Part, type Artifact, type Message } from '../../core/message.js';
 import type { TaskState, Question } from '../../core/task.js';
 import { CARD_TYPE, CATALOG_PATHS } from '../translate/catalog.js';
 import { toWireState, fromWireArtifact, fromWireMessage, fromWireState } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
+import { forkIn } from '../translate/extensions.js';
 import { objects } from '../translate/unchecked.js';
 import { fetchCard } from './card.js';
 import { tokenCredential } from '../../core/credential.js';
@@ -261,6 +263,8 @@ export interface TaskView {
   readonly questions: readonly Question[];
   readonly artifacts: readonly Artifact[];
   readonly history: readonly Message[];
+  /** Of a fork: the task whose first events it shares, and their number. */
+  readonly fork?: ForkPlace;
 }
 
 /** Throws `invalid-agent-response` for a task without id or state. */
@@ -284,5 +288,6 @@ function toTaskView(task: Task): TaskView {
     questions,
     artifacts,
     history,
+    ...defined({ fork: forkIn(task.metadata) }),
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { EXTENSIONS } from '../../core/extensions.js';
+import { EXTENSIONS, FORK } from '../../core/extensions.js';
+import type { ForkPlace } from '../../core/fork.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import { NO_USAGE, type Usage } from '../../core/model.js';
 import { TASK_STATES, type Activity, type Grant } from '../../core/task.js';
@@ -99,6 +100,13 @@ export function usageIn(metadata: unknown): Usage {
   const { data: usage = NO_USAGE } = counted.safeParse(mark);
   const { data: rows } = rowsSchema.safeParse(mark['rows']);
   return { ...usage, ...(rows && { rows }) };
+}
+
+const forkSchema = z.object({ taskId: name, seq: count });
+
+/** Where a task parts from the one that it shares its first events with; undefined when it says nothing of a fork. */
+export function forkIn(metadata: unknown): ForkPlace | undefined {
+  return forkSchema.safeParse(extensionIn(metadata, FORK)).data;
 }
 
 function extensionIn(metadata: unknown, uri: string): JsonObject | undefined {

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { ask, owner } from './api.js';
+import { Compare } from './compare.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
 import { viewAt, type View } from './fold.js';
@@ -10,9 +11,27 @@ import { Decisions, Questions } from './questions.js';
 import { titleOf } from './tasks.js';
 import { Spending, Tree } from './tree.js';
 import { Waterfall } from './waterfall.js';
-import { activityIn, authorIn, hasEnded, seqOf, stateWords, type StreamEvent, type Task } from './wire.js';
+import {
+  activityIn,
+  authorIn,
+  forkIn,
+  hasEnded,
+  seqOf,
+  stateWords,
+  type StreamEvent,
+  type Task,
+} from './wire.js';
 
-const TABS = ['conversation', 'waterfall', 'events', 'tree', 'requests', 'artifacts', 'raw'] as const;
+const TABS = [
+  'conversation',
+  'waterfall',
+  'events',
+  'tree',
+  'requests',
+  'artifacts',
+  'compare',
+  'raw',
+] as const;
 const ROW_PIXELS = 32;
 
 /** One task: as a conversation, as a timeline of events, with what it delegated and made, and as it was at any event. */
@@ -112,6 +131,7 @@ function Head({
 }: Readonly<{ followed: Followed; task: Task; view: View }>) {
   const { note, act } = useAction();
   const isOver = hasEnded(task.status.state);
+  const fork = forkIn(task);
   const cancel = () => void act(() => ask(agent, 'CancelTask', { id }));
   return (
     <>
@@ -123,6 +143,12 @@ function Head({
         {status.timestamp && new Date(status.timestamp).toLocaleString()} · <code>{id}</code> ·{' '}
         <a href={link('chat', agent, task.contextId)}>Open its conversation</a>
       </p>
+      {fork && (
+        <p class="facts">
+          Forked at event {fork.seq} from <a href={link('tasks', agent, fork.taskId)}>another task</a> ·{' '}
+          <a href={link('tasks', agent, id, 'compare')}>Compare with the task it was forked from</a>
+        </p>
+      )}
       {!isOver && <TwoClicks label="Cancel the task" confirm="Really cancel it" onConfirm={cancel} />}
       {note && <Note>{note}</Note>}
     </>
@@ -182,6 +208,8 @@ function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
         </>
       );
     }
+    case 'compare':
+      return <Compare agent={agent} task={task} />;
     case 'raw':
       return <Raw agent={agent} id={id} events={events.slice(Math.max(0, count - RAW_EVENTS), count)} />;
     default:

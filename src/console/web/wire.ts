@@ -1,4 +1,5 @@
-import { EXTENSIONS } from '../../core/extensions.js';
+import { EXTENSIONS, FORK } from '../../core/extensions.js';
+import type { ForkPlace } from '../../core/fork.js';
 import type { Usage } from '../../core/model.js';
 import { questionsIn } from '../../core/questions.js';
 import type { Activity, Question } from '../../core/task.js';
@@ -47,11 +48,13 @@ interface Metadata {
   readonly [EXTENSIONS.cursor]?: { readonly seq: number };
   readonly [EXTENSIONS.usage]?: Usage;
   readonly [EXTENSIONS.chain]?: { readonly parentTaskId?: string };
+  readonly [FORK]?: ForkPlace;
 }
 type Marked = Readonly<{ metadata?: Metadata | undefined }>;
 export const authorIn = ({ metadata }: Marked) => metadata?.[EXTENSIONS.author]?.author ?? '';
 export const activityIn = ({ metadata }: Marked) => metadata?.[EXTENSIONS.author]?.activity;
 export const usageIn = ({ metadata }: Marked) => metadata?.[EXTENSIONS.usage];
+export const forkIn = ({ metadata }: Marked) => metadata?.[FORK];
 export const parentIn = ({ metadata }: Marked) => metadata?.[EXTENSIONS.chain]?.parentTaskId;
 
 export function seqOf({ statusUpdate, artifactUpdate }: StreamEvent): number {
