@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentProfile, Peer, PeerDirectory } from '../../core/agent.js';
 import type { JsonObject } from '../../core/json.js';
@@ -212,6 +213,8 @@ export class RefreshingDirectory implements PeerDirectory {
           entry.loading = undefined;
         });
         await entry.loading;
+        // An address that is refused by its text fails without a turn of the event loop.
+        await nextTurn();
       }
     };
     await Promise.all(Array.from({ length: Math.min(LOADS_AT_ONCE, entries.length) }, loadNext));

@@ -274,6 +274,16 @@ describe('RefreshingDirectory', () => {
     });
   });
 
+  it('does not block the event loop with 5,000 agents whose requests are refused at once', async () => {
+    const sources = manySources('http://127.0.0.1', 5_000);
+    const fetch = () => Promise.reject(new Error('refused'));
+    await unheld(async () => {
+      const directory = new RefreshingDirectory([], { fetch, logger: silentLogger });
+      expect((await directory.replace(sources)).added).toHaveLength(5_000);
+      expect(directory.list()).toHaveLength(0);
+    });
+  });
+
   it('asks for the cards of many agents in batches', async () => {
     const server = await serveCard({ description: () => 'here' });
     const stopping = new AbortController();
