@@ -104,11 +104,14 @@ export async function pause(ms: number, { signal, ref }: PauseOptions = {}): Pro
 export async function waitAtMost<Result>(
   ms: number,
   work: Promise<Result>,
-  options?: TimerOptions,
+  { ref }: TimerOptions = {},
 ): Promise<Result | undefined> {
-  const late = Promise.withResolvers<undefined>();
-  using _ = new Timer(ms, () => late.resolve(undefined), options);
-  return await Promise.race([work, late.promise]);
+  const settled = new AbortController();
+  try {
+    return await Promise.race([work, pause(ms, { ref, signal: settled.signal }).then(() => undefined)]);
+  } finally {
+    settled.abort();
+  }
 }
 
 /** Settles as `work` does, or rejects with the signal's reason `graceMs` after its abort. The work itself goes on. */

@@ -296,7 +296,7 @@ const openOne = async () => {
     await storage.close();
     await database!.run("UPDATE meta SET value = '99' WHERE key = 'schema'");
     await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 10.');
-    await database!.run("UPDATE meta SET value = '9' WHERE key = 'schema'");
+    await database!.run("UPDATE meta SET value = '10' WHERE key = 'schema'");
     await dispose();
   });
 

@@ -21,10 +21,12 @@ const MAX_PROBLEMS = 20;
 
 /** The number of events of a row of `events`: one in each line. */
 const LINES = "length(body) - length(replace(body, char(10), '')) + 1";
-/** Tasks whose record and events do not agree, and events without a task. */
-const TORN = `SELECT coalesce(t.id, 'without a record') AS id, coalesce(t.head, 0) AS head, coalesce(e.count, 0) AS count
+/** Tasks whose record and events do not agree, and events without a task. `shared`: the events that a fork does not have itself. */
+const torn = (
+  shared: string,
+) => `SELECT coalesce(t.id, 'without a record') AS id, coalesce(t.head, 0) AS head, coalesce(e.count, 0) AS count
   FROM tasks t FULL JOIN (SELECT task, sum(${LINES}) AS count, max(seq) AS last FROM events WHERE seq > 0 GROUP BY task) e ON e.task = t.key
-  WHERE (t.head IS NOT e.last OR e.count + coalesce(t.fork_at, 0) IS NOT e.last) AND coalesce(e.task, 0) NOT IN (SELECT key FROM removed_tasks)`;
+  WHERE (t.head IS NOT e.last OR e.count + ${shared} IS NOT e.last) AND coalesce(e.task, 0) NOT IN (SELECT key FROM removed_tasks)`;
 const EVENTS =
   'SELECT t.id AS task, e.seq, e.at, e.author, e.body, e.checksum FROM events e JOIN tasks t ON t.key = e.task WHERE e.seq > 0';
 /** Forks of tasks that are gone, or have fewer events. */
@@ -67,12 +69,17 @@ export function verifyDatabase(file: string, isCopy = false): Verdict {
 function* problemsIn(database: Database.Database): Generator<string> {
   for (const text of database.prepare<[], string>('PRAGMA integrity_check').pluck().all())
     if (text !== 'ok') yield `SQLite: ${text}`;
-  for (const { id, head, count } of database.prepare<[], TornRow>(TORN).iterate())
+  // A backup of an earlier version knows no forks.
+  const knowsForks = database
+    .prepare("SELECT 1 FROM pragma_table_info('tasks') WHERE name = 'fork_at'")
+    .get();
+  const tornTasks = torn(knowsForks ? 'coalesce(t.fork_at, 0)' : '0');
+  for (const { id, head, count } of database.prepare<[], TornRow>(tornTasks).iterate())
     yield `Task ${id} has ${count} of ${head} entries.`;
   for (const row of database.prepare<[], TaskRow>('SELECT * FROM tasks').iterate())
     yield* thrownBy(() => toTaskRecord(row));
-  for (const { id, of } of database.prepare<[], Orphan>(ORPHANS).iterate())
-    yield `Task ${id} shares events of task ${of}, which are gone.`;
+  const orphans = knowsForks ? database.prepare<[], Orphan>(ORPHANS).iterate() : [];
+  for (const { id, of } of orphans) yield `Task ${id} shares events of task ${of}, which are gone.`;
   const lost = new Set<string>();
   const isKept = database.prepare<[string], number>('SELECT 1 FROM tasks WHERE id = ?').pluck();
   for (const row of database.prepare<[], TaskEventRow>(EVENTS).iterate()) {
