@@ -149,7 +149,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
 export interface EvaluateOptions {
   /** Sends the messages of the cases to live agents: servers with these options, each with a data folder of its own. */
   readonly live?: Omit<ServerOptions, 'home' | 'additions' | 'logger'> & {
-    /** Where the run keeps its tasks. A run that was interrupted goes on in the same folder, and repeats nothing. */
+    /** The folder of the tasks of the run. A run that was interrupted goes on in the same folder, and repeats nothing. */
     readonly folder: string;
     /** The most money of the whole run, in the currency of the bill. Default: no limit. */
     readonly budget?: number;

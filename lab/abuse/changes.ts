@@ -22,7 +22,7 @@ const FLAGS: readonly string[] = [
   '--http1.0 -X DELETE',
   '--request-target http://127.0.0.1:1/ -X DELETE',
 ];
-/** What the command says that it changes: nothing, or not what it sends. */
+/** The changes that the command names: none, or others than it sends. */
 const NAMED: readonly (string | undefined)[] = [
   undefined,
   'POST 127.0.0.1 other',

@@ -37,7 +37,7 @@ export const withKeeper = ({ url }: Stranger): SettingsInput => ({
 
 const keeperOf = (url: string): string => url.replace('127.0.0.1', 'localhost');
 
-/** What the card of a remote agent says beside its address. */
+/** The claims of the card of a remote agent beside its address. */
 type Claims = Readonly<Record<string, unknown>>;
 
 const skill = (tool: string): object => ({

@@ -10,7 +10,7 @@ import { give } from './stranger.js';
 const CALLBACK = 'http://127.0.0.1:9/callback';
 const LONGEST_MS = 3_000;
 const MEMBERS = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'device'] as const;
-/** How the metadata of a hostile issuer writes an address of the honest one. */
+/** The ways in which the metadata of a hostile issuer write an address of the honest one. */
 const ADDRESSES: readonly ((honest: string) => unknown)[] = [
   (honest) => honest,
   (honest) => honest.toUpperCase(),

@@ -2,7 +2,7 @@ import process from 'node:process';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** What the server process holds once its garbage is collected. */
+/** The memory and handles of the server process once its garbage is collected. */
 export interface Held {
   readonly heapMb: number;
   readonly externalMb: number;

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import type { Held } from './child.js';
 
-/** What the server takes of the machine. */
+/** The use of the machine by the server. */
 export interface Figures extends Held {
   readonly residentMb: number;
   /** Open file descriptors of the process. */

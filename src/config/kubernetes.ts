@@ -9,7 +9,7 @@ import { packageRoot, packageVersion } from './package-root.js';
 import { LangoError } from '../core/errors.js';
 import { isJsonObject, type Json } from '../core/json.js';
 
-/** Where the cluster gets its images, and where it runs them. */
+/** The shape of the deployment, its namespace, and the source of its images. */
 export interface Deployment {
   readonly shape: string;
   readonly namespace: string;

@@ -4,7 +4,7 @@ export interface ForkPlace {
   readonly seq: number;
 }
 
-/** What an agent does in another way in a fork. */
+/** The changes to an agent in a fork. */
 export interface Variation {
   /** The name of the model. Default: the agent's own. */
   readonly model?: string;
@@ -14,7 +14,7 @@ export interface Variation {
   readonly tools?: 'recorded';
 }
 
-/** Where two tasks part: what each did from there on, its first events. A side is empty when that task did nothing more. */
+/** The place at which two tasks part, with the first events of each from there on. A side without events ended there. */
 export interface Divergence {
   readonly isSame: boolean;
   readonly a: readonly ComparedEvent[];

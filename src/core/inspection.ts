@@ -8,7 +8,7 @@ export interface InspectedRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** What the frames of the response are checked against; absent: against nothing. */
+  /** The operation whose rules the frames of the response are checked by. Default: none. */
   readonly expects?: Expected;
 }
 
@@ -18,7 +18,7 @@ export interface Expected {
   readonly operation: string;
 }
 
-/** What came back, as it went over the wire. */
+/** The response, as it went over the wire. */
 export interface Inspection {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ export interface InspectedFrame {
   /** Milliseconds after the request was sent. */
   readonly ms: number;
   readonly text: string;
-  /** How it violates the specification of A2A. */
+  /** The violations of the specification of A2A. */
   readonly problems: readonly string[];
 }
 

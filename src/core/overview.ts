@@ -1,7 +1,7 @@
 import type { UsageRow } from './model.js';
 import type { TaskState } from './task.js';
 
-/** What the tasks of an owner on one node did lately. Times are milliseconds since the epoch. */
+/** The latest tasks of an owner on one node. Times are milliseconds since the epoch. */
 export interface Overview {
   /** The tasks counted here got their state at this time or later. */
   readonly from: number;

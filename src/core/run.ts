@@ -30,7 +30,7 @@ export interface Run {
    * first. With `after`, only events of tasks later than that task.
    */
   history(limit: number, after?: string): Promise<readonly TaskEvent[]>;
-  /** What the agent does in another way, as the task is a fork. */
+  /** The changes to the agent, as the task is a fork. */
   readonly variation: Variation | undefined;
   /** Reads a task of the same owner and agent with its log, this one included; undefined when there is none. */
   readTask(taskId: string): Promise<readonly [TaskRecord, readonly TaskEvent[]] | undefined>;

@@ -6,7 +6,7 @@ export interface SentRequest {
   /** `same`: its hash is the recorded one. `unknown`: the record holds none. */
   readonly match: 'same' | 'different' | 'unknown';
   readonly model: string;
-  /** What the vendor counted; `cached` is the part of `input` that it had kept. */
+  /** The tokens by the count of the vendor; `cached` is the part of `input` that it had kept. */
   readonly input: number;
   readonly cached: number;
   /** In the order in which a vendor reads and keeps them: functions, instruction, messages. */

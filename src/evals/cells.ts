@@ -72,7 +72,7 @@ function hashOf(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, ID_DIGITS);
 }
 
-/** What the person said in a recorded task. Approvals are left out. */
+/** The messages of the person in a recorded task. Approvals are left out. */
 function messagesIn({ tasks }: TaskFile): readonly (readonly Part[])[] {
   const said = tasks[0]!.events.flatMap(({ body }) => (body.type === 'message' ? [body.message.parts] : []));
   return said.map((parts) => parts.flatMap(withoutDecision)).filter((parts) => parts.length > 0);

@@ -12,12 +12,12 @@ export interface CaseResult extends Partial<Use> {
   readonly name: string;
   /** The file of the case. */
   readonly file: string;
-  /** What was compared, of the file's `models`, `instructions` and `repeats`. */
+  /** The member of `models`, `instructions` and `repeats` that was tried. */
   readonly model?: string;
   readonly instruction?: string;
   readonly repeat?: number;
   readonly passed: boolean;
-  /** What is wrong: a sentence for each expectation that does not hold. */
+  /** A sentence for each expectation that does not hold. */
   readonly failures: readonly string[];
   /** The task that was checked. */
   readonly taskId?: string;

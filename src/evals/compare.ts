@@ -8,7 +8,7 @@ interface Spread {
   readonly deviation: number;
 }
 
-/** How a case with one model and one instruction did before, and does now. */
+/** The results of a case with one model and one instruction, before and now. */
 export interface CaseChange extends Pick<CaseResult, 'name' | 'file' | 'model' | 'instruction'> {
   /** `unclear`: another number of repeats passed, but that many differ by chance too. */
   readonly change: 'better' | 'worse' | 'same' | 'unclear' | 'new' | 'gone';

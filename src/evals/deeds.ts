@@ -11,7 +11,7 @@ export interface Deed {
 }
 
 /**
- * What the agents of all tasks did, in the order of the calls: the work of an agent stands after its delegation. Of agents
+ * The deeds of the agents of all tasks, in the order of the calls: the work of an agent stands after its delegation. Of agents
  * whose servers do not show their entries, it is what their callers saw.
  */
 export function deedsIn({ tasks }: TaskFile): readonly Deed[] {
@@ -55,7 +55,7 @@ export function answerOf({ events }: RecordedTask): { readonly text: string; rea
   return { text, ...(data !== undefined && { data }) };
 }
 
-/** What a task with the tasks below it used. */
+/** The use of a task with the tasks below it. */
 export interface Use {
   readonly tokens: number;
   readonly turns: number;

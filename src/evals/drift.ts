@@ -22,7 +22,7 @@ const DAYS = 7;
 const MOST_TASKS = 1_000;
 const PAGE_SIZE = 100;
 
-/** What a night found. It holds counts and names, and no contents. */
+/** The findings of a night. They hold counts and names, and no contents. */
 export interface DriftReport {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -31,7 +31,7 @@ export interface DriftReport {
   readonly changedTasks: number;
   readonly turns: number;
   readonly changedTurns: number;
-  /** What is another now, and in how many turns. */
+  /** Each part that is another now, with the number of turns. */
   readonly changes: readonly { readonly what: string; readonly turns: number }[];
 }
 

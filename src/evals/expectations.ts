@@ -8,7 +8,7 @@ import type { TaskFile } from '../replay/task-file.js';
 import type { Expectation } from './case-file.js';
 import { answerOf, deedsIn, useOf, type Deed } from './deeds.js';
 
-/** What happened in a case, as its expectations see it. */
+/** The outcome of a case, as its expectations see it. */
 interface Outcome {
   readonly tasks: TaskFile['tasks'];
   readonly answer: ReturnType<typeof answerOf>;
@@ -22,11 +22,11 @@ export function outcomeOf(file: TaskFile): Outcome {
 
 export interface Verdict {
   readonly holds: boolean;
-  /** What was found, as part of a sentence. */
+  /** The finding, as part of a sentence. */
   readonly found: string;
 }
 
-/** What a check needs besides the outcome. */
+/** The needs of a check besides the outcome. */
 interface CheckContext {
   /** The absolute path of a file that the case names. */
   readonly pathOf: (name: string) => string;

@@ -36,7 +36,7 @@ export function judgesIn({ tasks }: TaskFile): readonly RecordedTask[] {
   return tasks.filter(isOfJudge);
 }
 
-/** What a judge answered in the record. Rejects when none was asked about this answer by this rubric. */
+/** The answer of a judge in the record. Rejects when none was asked about this answer by this rubric. */
 export async function recordedVerdict(record: TaskFile, rubric: string): Promise<Verdict> {
   const prompt = promptOf(record, rubric);
   const task = judgesIn(record).find((each) => firstText(each) === prompt);

@@ -13,7 +13,7 @@ import { Purse } from './purse.js';
 import { toolsOf } from './stubs.js';
 
 export interface LiveRun extends BenchOptions {
-  /** Where the run keeps its tasks. A run that was interrupted goes on in the same folder, and repeats nothing. */
+  /** The folder of the tasks of the run. A run that was interrupted goes on in the same folder, and repeats nothing. */
   readonly folder: string;
   /** The most money of the whole run, in the currency of the bill. Default: no limit. */
   readonly budget?: number | undefined;
@@ -34,7 +34,7 @@ export async function runLive(files: readonly CaseFile[], live: LiveRun): Promis
   await mkdir(live.folder, { recursive: true, mode: 0o700 });
   const done = new Set(await readdir(live.folder));
   const results: CaseResult[] = [];
-  // What is done comes first: its money is spent.
+  // Cases that are done come first: their money is spent.
   const queue = [...cells.entries()].sort(
     ([, a], [, b]) => Number(done.has(b.taskFile)) - Number(done.has(a.taskFile)),
   );

@@ -91,7 +91,7 @@ async function readEvents(response: Response, add: Add): Promise<string | undefi
   });
 }
 
-/** What came before a failure is worth seeing. */
+/** Keeps the part of a response that came before a failure. */
 async function untilCut(read: () => Promise<void>): Promise<string | undefined> {
   try {
     await read();

@@ -30,7 +30,7 @@ const READS_AT_ONCE = 20;
 const MAX_KNOWN = 5_000;
 const TITLE_CHARACTERS = 200;
 
-/** What an ended task tells besides its record. */
+/** The facts of an ended task besides its record. */
 interface Summary {
   readonly title: string;
   readonly firstTextMs: number | undefined;

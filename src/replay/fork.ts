@@ -22,7 +22,7 @@ import type { NewFork } from '../stores/tasks.js';
 import { IMPORT_AUTHOR } from './import.js';
 import { rootOf } from './passes.js';
 
-/** What a person asks of a fork. */
+/** The wishes of a person for a fork. */
 export interface ForkRequest extends Variation {
   readonly taskId: string;
   /** The number of the last event that the fork shares. Default: the last one before the end. */

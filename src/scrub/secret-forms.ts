@@ -35,7 +35,7 @@ function plainForms(value: string): readonly string[] {
 
 /** The bytes of a form, unless so few are left that any text may have them: backslashes leave nothing. */
 function enough(form: string): readonly string[] {
-  // What looks like an escape in the form itself may be escaped too, and then stands for itself.
+  // A part of the form that looks like an escape may be escaped too, and then stands for itself.
   const literal = Buffer.from(form.replaceAll('\\', '').replaceAll('+', ' '), 'utf8').toString('latin1');
   const least = Math.min(form.length, ENOUGH_BYTES);
   return [unescaped(form), literal].filter((bytes) => bytes.trim().length >= least);

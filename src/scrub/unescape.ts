@@ -35,7 +35,7 @@ const IN_BRACES: Digits = { radix: 16, count: Infinity, until: CLOSING_BRACE };
 const OCTAL: Digits = { radix: 8, count: 3, isByte: true };
 const REFERENCE: Digits = { radix: 10, count: Infinity, until: SEMICOLON };
 const HEX_REFERENCE: Digits = { radix: 16, count: Infinity, until: SEMICOLON };
-/** What follows a backslash before digits. */
+/** The letters between a backslash and digits. */
 const AFTER_BACKSLASH: ReadonlyMap<number, Digits> = new Map(
   Object.entries({ u: FOUR_HEX, U: { radix: 16, count: 8 }, x: TWO_HEX }).map(([sign, digits]) => [
     codeOf(sign),

@@ -6,7 +6,7 @@ import type { CaseResult } from '../../src/evals/check.js';
 import { compareResults } from '../../src/evals/compare.js';
 import { langoHere } from '../cli/lango-here.js';
 
-/** What two evaluations say about each other. */
+/** The comparison of two evaluations. */
 
 function repeats(
   name: string,

@@ -3,7 +3,7 @@ import type { Expected } from '../../core/inspection.js';
 import { keyOf } from '../../core/findings.js';
 import { isJsonObject, type Json } from '../../core/json.js';
 
-/** What A2A requires of the frames of responses. Members that it does not name are permitted, as the specification has it. */
+/** The rules of A2A for the frames of responses. Members that it does not name are permitted, as the specification has it. */
 
 const id = z.string().min(1, 'must not be empty');
 const name = z.string();

@@ -104,7 +104,7 @@ export function usageIn(metadata: unknown): Usage {
 
 const forkSchema = z.object({ taskId: name, seq: count });
 
-/** Where a task parts from the one that it shares its first events with; undefined when it says nothing of a fork. */
+/** The place at which a fork parts from its task; undefined for metadata that say nothing of a fork. */
 export function forkIn(metadata: unknown): ForkPlace | undefined {
   return forkSchema.safeParse(extensionIn(metadata, FORK)).data;
 }

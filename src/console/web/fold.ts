@@ -109,7 +109,7 @@ function addStatus({ statusUpdate }: StreamEvent, { items, open }: Building): vo
       return;
     }
     case 'thinking': {
-      // It is told with the end of the turn, and came before what the turn said.
+      // Thoughts are told with the end of their turn, and came before its text.
       const said = items.at(-1);
       const isSaid = (said?.kind === 'text' || said?.kind === 'artifact') && said.author === author;
       const item: Item = { kind: 'thinking', key: `thinking ${key}`, author, text: activity.text };

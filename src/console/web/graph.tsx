@@ -16,7 +16,7 @@ export interface GraphEdge {
   readonly from: string;
   readonly to: string;
   readonly words: string;
-  /** How much goes over it, from 0 to 1. */
+  /** The share of the calls that goes over it, from 0 to 1. */
   readonly weight?: number;
   readonly kind?: string;
 }
@@ -110,7 +110,7 @@ interface EdgeProps {
   readonly isNarrow: boolean;
   /** Its number among the edges to `to`. */
   readonly place: number;
-  /** Where it meets the side of `to`, as a share of that. */
+  /** The place on the side of `to`, as a share of its length. */
   readonly share: number;
 }
 
@@ -257,7 +257,7 @@ function columnsOf(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Re
     }
   };
   walk(nodes.filter(({ id }) => !led.has(id)).map(({ id }) => id));
-  // What is left is on rings that nothing outside leads to.
+  // The nodes that are left are on rings that nothing outside leads to.
   for (const { id } of nodes) if (!columns.has(id)) walk([id]);
   return columns;
 }

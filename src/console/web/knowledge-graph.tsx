@@ -87,7 +87,7 @@ interface Drawing {
   readonly setChosen: (name: string) => void;
 }
 
-/** What leads to a name stands at its left, and what it leads to at its right. */
+/** Draws the names that lead to a name at its left, and those that it leads to at its right. */
 function drawn(here: string, around: readonly Triple[], { degrees, setChosen }: Drawing) {
   const nodes = new Map<string, GraphNode>([[HERE, { id: HERE, name: here, kind: 'here' }]]);
   const edges = new Map<string, GraphEdge>();

@@ -10,7 +10,7 @@ const REFRESH_MS = 5_000;
 const HOURS = 24;
 const PEOPLE = 'people';
 
-/** Who asked whom in the last day, on this node and from it. */
+/** The agents that asked each other in the last day, on this node and from it. */
 export function MapView() {
   const { value: nodes = [], fault: away } = useLoaded(loadNodes, []);
   const { value, fault } = useLoaded(

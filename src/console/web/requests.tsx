@@ -13,7 +13,7 @@ const MATCHES = {
   unknown: '! The record holds no hash of the request, so it may differ from what was sent.',
 };
 
-/** What the model was sent at each turn, and what the turn before did not have. */
+/** The request of each turn, with marks on the parts that the turn before did not have. */
 export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
   const [step, setStep] = useState('');
   const { value, fault } = useLoaded(
@@ -51,7 +51,7 @@ export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
   );
 }
 
-/** How large each part is, in the order in which the vendor reads them. */
+/** The size of each part, in the order in which the vendor reads them. */
 function Shares({ parts }: Readonly<{ parts: readonly SentPart[] }>) {
   const all = Math.max(1, tokensOf(parts));
   return (

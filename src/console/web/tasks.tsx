@@ -170,7 +170,7 @@ export function State({ state }: Readonly<{ state: string }>) {
   );
 }
 
-/** How long an ended task took, or one that works has worked so far. */
+/** The time of an ended task, or of one that works so far. */
 function timeOf({ id, status: { state, timestamp } }: Task): string {
   const isOver = hasEnded(state);
   const taken = timeTaken(id, isOver ? timestamp : new Date().toISOString());

@@ -58,7 +58,7 @@ function Drawn({ root, below }: Readonly<{ root: Span; below: Below }>) {
 const MAX_DRAWN = 60;
 
 const isDelegation = ({ name }: Span) => name.startsWith('invoke_agent ');
-/** What an agent did. Below a delegation is the task of the agent, where it is known here; below that is what it did. */
+/** The work of an agent. Below a delegation is the task of the agent, where it is known here, and below that its own work. */
 function workOf(span: Span, below: Below): readonly Span[] {
   const own = below.get(span.id) ?? [];
   return span.kind === 'client' ? own.flatMap(({ id }) => below.get(id) ?? []) : own;

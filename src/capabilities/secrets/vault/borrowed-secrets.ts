@@ -58,7 +58,7 @@ export class BorrowedSecrets implements SecretGuard {
     return replaceReferences(text, (name) => values.get(name)!);
   }
 
-  /** What the node that stores the secrets permits is known only once it is asked for a value. */
+  /** The node that stores the secrets says only when it is asked for a value whether it permits a use. */
   async check(_scope: Scope, text: string, { place }: SecretUse): Promise<void> {
     if (referencedSecrets(text).length === 0 || place !== 'browser') return;
     const problem = 'A secret that another server stores cannot be typed into a page here.';
