@@ -19,7 +19,7 @@ type KeptMembers = 'id' | 'agent' | 'contextId' | 'grant' | 'state' | 'createdAt
 /** A task in a file. */
 export interface RecordedTask extends Pick<TaskRecord, KeptMembers> {
   readonly parentTaskId?: string | undefined;
-  /** Of a fork: the task that its first events are from, and their number. */
+  /** The task that the first events of a fork are from, and their number. Undefined for other tasks. */
   readonly fork?: ForkPlace | undefined;
   /** The node that ran it. */
   readonly node: { readonly id: string; readonly version: string };

@@ -48,7 +48,7 @@ export interface TaskRow {
   readonly expires_at: number | null;
   /** 1 if the active run was sent a `cancel-request`. */
   readonly cancel_requested: 0 | 1;
-  /** Of a fork: the id of the task whose events it shares, and the number of the last one. */
+  /** The task whose events a fork shares, and the number of the last one. Null for other tasks. */
   readonly fork_of?: string | null;
   readonly fork_at?: number | null;
 }

@@ -300,7 +300,7 @@ export function fenced(): LangoError {
   return new LangoError('fenced', 'The task has ended, or another worker owns it now.');
 }
 
-/** Of a fork, its first own event when an event that it shares is damaged: it has no right to change that. */
+/** The first damaged event of a task. With damage in the events that a fork shares it is the first own one of the fork. */
 function* firstLostOf(sql: TaskSql, taskId: string, head: number): Query<number | undefined> {
   const shared = yield* first<Readonly<{ fork_of: string; fork_at: number }>>(sql.forkOf, taskId);
   if (!shared) return yield* firstDamaged(sql, taskId, { after: 0, head });

@@ -263,7 +263,7 @@ export interface TaskView {
   readonly questions: readonly Question[];
   readonly artifacts: readonly Artifact[];
   readonly history: readonly Message[];
-  /** Of a fork: the task whose first events it shares, and their number. */
+  /** The task whose first events a fork shares, and their number. Undefined for other tasks. */
   readonly fork?: ForkPlace;
 }
 

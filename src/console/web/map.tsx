@@ -30,9 +30,9 @@ export function MapView() {
     <section>
       <h2>Map</h2>
       <p class="facts">
-        Who asked whom in the last {HOURS} hours: tasks in an hour, the middle time of a task, and what
-        failed. ◆ agents of {visible(nodeName(nodes[0]?.id ?? '') || 'this node')}, ◇ remote agents, ○ people
-        and clients.
+        The agents that asked each other in the last {HOURS} hours: tasks in an hour, the middle time of a
+        task, and what failed. ◆ agents of {visible(nodeName(nodes[0]?.id ?? '') || 'this node')}, ◇ remote
+        agents, ○ people and clients.
       </p>
       {(fault || away) && <Note>{fault || away}</Note>}
       <Graph label="Agents and who asks them" {...drawn(status, edges)} />
