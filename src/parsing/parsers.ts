@@ -163,7 +163,9 @@ class ParserProcess {
 
   /** Whether the process runs and has enough memory left for the next input. */
   get isUsable(): boolean {
-    return this.#child.connected && this.#residentBytes < this.#limits.maxMemoryBytes / 2;
+    // A process that has exited can still be `connected` until its channel is read to the end.
+    const isRunning = this.#endedFor === undefined && this.#child.connected;
+    return isRunning && this.#residentBytes < this.#limits.maxMemoryBytes / 2;
   }
 
   end(reason: unknown): void {
@@ -188,8 +190,10 @@ class ParserProcess {
 
   async run({ parser, input, signal }: Job): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<ParserReply>();
-    const onExit = (_: number | null, by: NodeJS.Signals | null) =>
-      reject(this.#endedFor ?? (endedForMemory(by) ? tooLarge(this.#limits) : unavailable()));
+    const onExit = (_: number | null, by: NodeJS.Signals | null) => {
+      this.#endedFor ??= endedForMemory(by) ? tooLarge(this.#limits) : unavailable();
+      reject(this.#endedFor);
+    };
     const onAbort = () => this.end(signal.reason);
     const onMessage = (message: ParserBegin | ParserReply) => {
       if (message.hasBegun) this.#endAfter(1_000 * this.#limits.timeoutSeconds, tooSlow(this.#limits));
@@ -201,7 +205,11 @@ class ParserProcess {
     child.channel?.ref();
     this.#endAfter(START_MS, unavailable());
     signal.addEventListener('abort', onAbort, { once: true });
-    child.send({ parser, input } satisfies ParserRequest, (error) => error && reject(unavailable(error)));
+    child.send({ parser, input } satisfies ParserRequest, (error) => {
+      if (!error) return;
+      this.end(unavailable(error));
+      reject(this.#endedFor);
+    });
     try {
       const { residentBytes, ...reply } = await promise;
       this.#residentBytes = residentBytes;
