@@ -278,7 +278,7 @@ async function startServing(
   listen: boolean,
 ): Promise<ListenerAddress | undefined> {
   const { journal, listeners, push } = node;
-  // At the same time: the journal takes its runs back while the listeners tell the clients that wait for them.
+  // At the same time: the journal takes its runs back, and stores new tasks for others, while the listeners still serve.
   onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
   await journal.start();
   const bound = listen ? await listeners.start() : undefined;

@@ -100,8 +100,9 @@ export async function createListeners(node: ListenerParts, { rightFor, mounts, p
       host.renewTls(renewed);
       grpc?.renewTls(renewed);
     },
-    /** Ends open requests and closes the listeners. Never rejects. */
+    /** Announces the stop, and after the notice time ends open requests and closes the listeners. Never rejects. */
     async stop(): Promise<void> {
+      await host.announceStop();
       await Promise.all([host.stop(), grpc?.stop()]);
     },
   };

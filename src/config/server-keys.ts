@@ -72,7 +72,7 @@ const serverLimits = group('Limits of requests, streams and runs.', {
   drainSeconds: seconds(20, 'The time that open requests get when the server stops.'),
   noticeSeconds: optional(
     z.number().min(0).max(600),
-    'The minimum time between the signal to stop and the end of listening. Meanwhile requests get 503, so that a load balancer removes the node. Default: 5, or 0 when `server.host` is a loopback address.',
+    'The time between the signal to stop and the end of serving. Meanwhile `/readyz` is 503, so that a load balancer removes the node, requests are served, and each response closes its connection. Default: 5, or 0 when `server.host` is a loopback address.',
   ),
   concurrentRuns: count(
     64,

@@ -23,7 +23,7 @@ export interface HostOptions extends PipelineOptions {
     readonly connections: number; // Open connections; further ones are closed at once.
     readonly headerSeconds: number; // Time a client has to send its headers.
     readonly keepAliveSeconds: number; // Time an idle connection stays open.
-    readonly noticeSeconds?: number; // The least time between `stop` and the end of listening. Default: 5, or 0 on a loopback address.
+    readonly noticeSeconds?: number; // See `announceStop`. Default: 5, or 0 on a loopback address.
   };
   readonly tls?: TlsMaterial | undefined; // Without it, plain HTTP.
   readonly pathPrefix?: string; // A path that proxies may have before those of this server. Default: none.
@@ -98,15 +98,22 @@ export class Host {
   }
 
   /**
-   * Aborts the `closing` signal of open exchanges, waits for them up to `drainSeconds`, and then closes their connections.
-   * Listens for at least `noticeSeconds`, during which new requests are refused with `unavailable` and health is not ready. Never
-   * rejects.
+   * Makes health not ready, so that balancers send requests elsewhere, and resolves after `noticeSeconds`; at once when the
+   * host does not listen. Requests that still arrive are handled, and their connections closed. Never rejects.
    */
-  async stop(): Promise<void> {
+  async announceStop(): Promise<void> {
     const { host, limits } = this.#options;
     const { noticeSeconds = isLoopback(host) ? 0 : NOTICE_SECONDS } = limits;
-    const drained = this.pipeline.drain();
-    await Promise.all([drained, this.#server.listening ? pause(noticeSeconds * 1_000) : undefined]);
+    this.pipeline.announceStop();
+    if (this.#server.listening) await pause(noticeSeconds * 1_000);
+  }
+
+  /**
+   * Aborts the `closing` signal of open exchanges, waits for them up to `drainSeconds`, and then closes their connections.
+   * Requests that arrive meanwhile are refused with `unavailable`. Never rejects.
+   */
+  async stop(): Promise<void> {
+    await this.pipeline.drain();
     if (!this.#server.listening) return this.pipeline.cut();
     const isDrained = this.pipeline.isIdle;
     await this.#readSent();

@@ -35,6 +35,7 @@ export class RequestPipeline {
   readonly #mounts: readonly Mount[];
   readonly #closing = new AbortController();
   readonly #open = new Set<ServerResponse>();
+  #isStopping = false;
   #baseUrl: string | undefined;
   #whenIdle: (() => void) | undefined;
   #webApp: Promise<RequestListener> | undefined;
@@ -42,7 +43,7 @@ export class RequestPipeline {
   constructor(options: PipelineOptions) {
     this.#options = options;
     this.#admit = createAdmission(options);
-    const problem = () => (this.#closing.signal.aborted ? serverStopping() : options.problem());
+    const problem = () => (this.#isStopping ? serverStopping() : options.problem());
     this.#mounts = [mountHealth(problem), ...(options.mounts ?? [])];
   }
 
@@ -61,7 +62,7 @@ export class RequestPipeline {
     try {
       const admission = this.#admit(request);
       const exchange = this.#begin(request, response, admission);
-      if (this.#closing.signal.aborted) response.setHeader('Connection', 'close');
+      if (this.#isStopping) response.setHeader('Connection', 'close');
       if (admission.crossOrigin !== undefined) {
         shareWithOrigin(response, admission.crossOrigin);
         if (sendPreflight(exchange)) return;
@@ -72,11 +73,17 @@ export class RequestPipeline {
     }
   }
 
+  /** Makes health not ready, and has clients close each connection after a response. Requests are still handled. */
+  announceStop(): void {
+    this.#isStopping = true;
+  }
+
   /**
    * Aborts `closing` of open exchanges, and resolves once they have ended, after `drainSeconds` at the latest. Requests
    * that arrive meanwhile are refused with `unavailable`, and health is not ready.
    */
   async drain(): Promise<void> {
+    this.announceStop();
     this.#closing.abort(serverStopping());
     if (!this.isIdle) {
       const idle = new Promise<void>((resolve) => (this.#whenIdle = resolve));

@@ -34,7 +34,10 @@ export interface RunningJournal extends Journal {
   start(): Promise<void>;
   /** Stores a fork and begins its run, as soon as one can begin. Rejects like `TaskStore.fork`. */
   fork(entry: NewFork): Promise<TaskRecord>;
-  /** Ends the runs, each after its step under way, without closing their tasks, and their leases. The store stays open. */
+  /**
+   * Ends the runs, each after its step under way, without closing their tasks, and their leases. The store stays open: new
+   * tasks are stored for another process or the next start, and followers still see what is appended.
+   */
   stop(): Promise<void>;
 }
 
@@ -49,7 +52,6 @@ class TaskJournal implements RunningJournal {
   readonly #eventsPerTask: number;
   readonly #disk: JournalOptions['disk'];
   readonly #notifications: AppendNotifications;
-  #unsubscribe: (() => void) | undefined;
 
   constructor(options: JournalOptions) {
     this.#store = options.store;
@@ -69,16 +71,15 @@ class TaskJournal implements RunningJournal {
   }
 
   start(): Promise<void> {
-    this.#unsubscribe = this.#store.onAppend((taskId, head) => {
+    this.#store.onAppend((taskId, head) => {
       this.#notifications.notify(taskId, head);
       this.#worker.notify(taskId, head);
     });
     return this.#worker.start();
   }
 
-  async stop(): Promise<void> {
-    await this.#worker.stop();
-    this.#unsubscribe?.();
+  stop(): Promise<void> {
+    return this.#worker.stop();
   }
 
   /** Resolves after the commit of inbox row, task row and message event. No client hears of a task before that. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { request } from 'node:http';
+import { Agent, request, type IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EXTENSIONS } from '../../src/core/extensions.js';
@@ -61,6 +61,24 @@ async function hold(server: Server, home: Home): Promise<AsyncDisposable> {
   asking.on('error', () => {}).flushHeaders();
   await once(asking, 'continue');
   return { [Symbol.asyncDispose]: async () => void asking.destroy() };
+}
+
+/** A client of so many connections, which stay open between its requests. */
+async function keepConnections({ origin }: Server, home: Home, count: number) {
+  const agent = new Agent({ keepAlive: true, maxSockets: count });
+  const headers = await headersFor(home);
+  const askOne = async () => {
+    const asking = request(`${origin}/tasks`, { agent, headers }).end();
+    const [response] = (await once(asking, 'response')) as [IncomingMessage];
+    const { statusCode: status } = response.resume();
+    await once(response, 'end');
+    return { status, connection: response.headers.connection, reused: asking.reusedSocket };
+  };
+  return {
+    /** Sends a request over each connection at once. */
+    askEach: () => Promise.all(Array.from({ length: count }, askOne)),
+    [Symbol.dispose]: () => agent.destroy(),
+  };
 }
 
 /** Polls for a hundred seconds at most. */
@@ -172,17 +190,26 @@ describe('lango serve that is stopping', () => {
     });
   });
 
-  it('listens for the notice time although nothing is open, and refuses every request', async () => {
+  it('serves requests for the notice time, on kept connections too, and closes each after its response', async () => {
     const use = async (start: () => Promise<Server>, home: Home): Promise<void> => {
       const server = await start();
       const ask = await clientOf(server, home);
+      using kept = await keepConnections(server, home, 5);
+      await kept.askEach();
       const stopped = server.stop();
       await untilDraining(server);
-      for (let count = 0; count < 5; count += 1) {
-        const { status, headers } = await ask('/message:send', order('hello'));
-        expect([status, Number(headers.get('retry-after')) > 0]).toEqual([503, true]);
-      }
+      expect(await kept.askEach()).toEqual(
+        Array.from({ length: 5 }, () => ({ status: 200, connection: 'close', reused: true })),
+      );
+      const late = await ask('/message:send', order('hello', { returnImmediately: true }));
+      expect([late.status, late.headers.get('connection')]).toEqual([200, 'close']);
+      const { task } = (await late.json()) as Wire;
       expect((await stopped).code).toBe(0);
+      const askAgain = await clientOf(await start(), home);
+      await until(async () => {
+        const { status } = (await (await askAgain(`/tasks/${task.id}`)).json()) as Wire;
+        return status.state === 'TASK_STATE_COMPLETED';
+      });
     };
     await withHome(20, use, 4);
   });
