@@ -11,7 +11,6 @@ import { FIND_NAME } from './function-search.js';
 import { TRANSFER_NAME } from './transfer.js';
 
 interface RecordedResult {
-  readonly seq: number;
   readonly result: FunctionResult;
   readonly fromOutside?: boolean | undefined;
 }
@@ -26,15 +25,8 @@ const INNER: ReadonlySet<string> = new Set([...CONTROL_NAMES, FIND_NAME]);
 export async function recordedCalls(run: Run, limits: Pick<AgentLimits, 'approvalSeconds'>) {
   const { fork } = run.task;
   const [, events = []] = (fork && (await run.readTask(fork.taskId))) ?? [];
-  const results = resultsIn(events);
-  const given = new Map<string, number>();
-  const nextOf = (call: Call): RecordedResult | undefined => {
-    const key = keyOf(call.name, call.arguments);
-    const all = results.get(key) ?? [];
-    const used = given.get(key) ?? all.filter(({ seq }) => seq <= fork!.seq).length;
-    given.set(key, used + 1);
-    return all[Math.min(used, all.length - 1)];
-  };
+  const results = new RecordedResults();
+  results.add(events, fork?.seq);
   return (own: readonly AgentFunction[]): readonly AgentFunction[] =>
     own.map((one) =>
       INNER.has(one.name)
@@ -43,7 +35,7 @@ export async function recordedCalls(run: Run, limits: Pick<AgentLimits, 'approva
             ...one,
             call: (call) => {
               const begun = call.run.recorded(call.step) !== undefined;
-              const recorded = begun ? undefined : nextOf(call);
+              const recorded = begun ? undefined : results.next(call.name, call.arguments);
               return recorded ? giveRecorded(call, recorded) : callApproved(one, call, limits);
             },
           },
@@ -55,23 +47,36 @@ function keyOf(name: string, given: JsonObject): string {
   return canonicalJson([name, name === TRANSFER_NAME ? { agent, request } : given]);
 }
 
-/** The last results of calls, by function and arguments, in order. */
-function resultsIn(events: readonly TaskEvent[]): ReadonlyMap<string, readonly RecordedResult[]> {
-  const keys = new Map<string, string>();
-  const results = new Map<string, RecordedResult[]>();
-  for (const { seq, body } of events) {
-    if (body.type === 'tool-call') keys.set(body.step, keyOf(body.tool, body.arguments));
-    if (body.type === 'delegation-start')
-      keys.set(body.step, keyOf(TRANSFER_NAME, { agent_name: body.agent, request: body.request }));
-    const isLast =
-      body.type === 'delegation-end' ? !isInterrupted(body.state) : !('asks' in body && body.asks);
-    if ((body.type !== 'tool-result' && body.type !== 'delegation-end') || !isLast) continue;
-    const key = keys.get(body.step);
-    if (key === undefined) continue;
-    const { result, fromOutside } = body;
-    results.set(key, [...(results.get(key) ?? []), { seq, result, fromOutside }]);
+/** The results of a record, by function and arguments: each is given once, in order, and then the last one again. */
+export class RecordedResults {
+  readonly #left = new Map<string, RecordedResult[]>();
+  readonly #last = new Map<string, RecordedResult>();
+
+  /** Adds the results of the calls of a task. Those up to the event `usedTo` were given before. */
+  add(events: readonly Pick<TaskEvent, 'seq' | 'body'>[], usedTo = 0): void {
+    const keys = new Map<string, string>();
+    for (const { seq, body } of events) {
+      if (body.type === 'tool-call') keys.set(body.step, keyOf(body.tool, body.arguments));
+      if (body.type === 'delegation-start')
+        keys.set(body.step, keyOf(TRANSFER_NAME, { agent_name: body.agent, request: body.request }));
+      const isLast =
+        body.type === 'delegation-end' ? !isInterrupted(body.state) : !('asks' in body && body.asks);
+      if ((body.type !== 'tool-result' && body.type !== 'delegation-end') || !isLast) continue;
+      const key = keys.get(body.step);
+      if (key === undefined) continue;
+      const { result, fromOutside } = body;
+      this.#last.set(key, { result, fromOutside });
+      const left = this.#left.get(key) ?? [];
+      if (seq > usedTo) left.push({ result, fromOutside });
+      this.#left.set(key, left);
+    }
   }
-  return results;
+
+  /** Returns the result of a call; undefined when the record holds none. */
+  next(name: string, given: JsonObject): RecordedResult | undefined {
+    const key = keyOf(name, given);
+    return this.#left.get(key)?.shift() ?? this.#last.get(key);
+  }
 }
 
 async function giveRecorded(call: Call, { result, fromOutside }: RecordedResult): Promise<CallOutcome> {

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { canonicalJson } from '../core/canonical-json.js';
-import { codeOf } from '../core/errors.js';
 import type { OperationClient } from '../core/operation.js';
 import { counted } from '../core/text.js';
+import { readRecord } from '../evals/case-file.js';
 import { gatherFrom } from '../evals/node.js';
+import { describeDivergence } from '../replay/comparison.js';
 import { differenceOf, type Deed } from '../replay/diff.js';
 import { replayTask, type ReplayReport } from '../replay/replay.js';
-import { parseTaskFile, parseTaskText, taskFileText, type TaskFile } from '../replay/task-file.js';
+import { taskFileText, type TaskFile } from '../replay/task-file.js';
 import { withoutContent } from '../replay/without-content.js';
-import { EXIT, usageError } from '../terminal/exit.js';
+import { EXIT } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Result } from '../terminal/terminal.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
@@ -44,7 +44,7 @@ export async function exportTask(given: string, call: Call<ExportFlags>): Promis
 
 /** `lango tasks import`: stores the tasks of a file on the server, to look at. They are never run. */
 export async function importTask(path: string, call: Call<TaskFlags>): Promise<Report> {
-  const file = await readTaskFile(path);
+  const file = await readRecord(path);
   const connection = await connect(call);
   const content = Buffer.from(taskFileText(file));
   const { taskId, tasks } = await ask(connection, connection.owner.importTask({ content }));
@@ -142,14 +142,7 @@ function elsewhereNotes(elsewhere: TaskFile['elsewhere']): readonly string[] {
 }
 
 function fileOf(given: string, call: Call<TaskFlags>): Promise<TaskFile> {
-  return existsSync(given) ? readTaskFile(given) : gather(given, call);
-}
-
-async function readTaskFile(path: string): Promise<TaskFile> {
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    throw usageError(`${path} cannot be read (${codeOf(cause)}).`, 'Name a file of `lango tasks export`.');
-  });
-  return parseTaskFile(parseTaskText(text));
+  return existsSync(given) ? readRecord(given) : gather(given, call);
 }
 
 const WHOLE_ID = /^[0-9a-f-]{36}$/i;
@@ -162,34 +155,11 @@ async function gather(given: string, call: Call<TaskFlags>): Promise<TaskFile> {
   return ask(connection, gatherFrom(connection.owner, task.id));
 }
 
-/** The characters that are shown before and after the first difference of two entries. */
-const BEFORE = 60;
-const AFTER = 400;
-
-function differenceLines({
-  taskId,
-  agent,
-  seq,
-  recorded,
-  now,
-}: NonNullable<ReplayReport['divergence']>): readonly string[] {
-  const [before, after] = [recorded, now].map((one) => (one === undefined ? '' : canonicalJson(one)));
-  const same = commonLength(before!, after!);
-  const shown = (text: string): string => {
-    if (text === '') return 'nothing';
-    const begin = Math.max(0, same - BEFORE);
-    return safeLine(`${begin > 0 ? '…' : ''}${text.slice(begin, same + AFTER)}`);
-  };
-  const where = seq === undefined ? 'after its last event' : `event ${seq}`;
+function differenceLines(divergence: NonNullable<ReplayReport['divergence']>): readonly string[] {
+  const { where, recorded, now } = describeDivergence(divergence);
   return [
-    safeLine(`Differs: task ${taskId} of ${agent}, ${where}.`),
-    `recorded  ${shown(before!)}`,
-    `now       ${shown(after!)}`,
+    safeLine(`Differs: task ${divergence.taskId} of ${divergence.agent}, ${where}.`),
+    `recorded  ${safeLine(recorded)}`,
+    `now       ${safeLine(now)}`,
   ];
-}
-
-function commonLength(a: string, b: string): number {
-  let length = 0;
-  while (length < a.length && a[length] === b[length]) length += 1;
-  return length;
 }

@@ -1,5 +1,4 @@
-import { canonicalJson } from '../core/canonical-json.js';
-import { shorten } from '../core/text.js';
+import { describeDivergence } from '../replay/comparison.js';
 import { replayTask } from '../replay/replay.js';
 import type { TaskFile } from '../replay/task-file.js';
 import { besides, type CaseFile, type EvalCase } from './case-file.js';
@@ -45,16 +44,10 @@ export async function checkRecord(file: CaseFile, { expect }: EvalCase, record: 
   return { failures, taskId: record.tasks[0]!.id, ...outcome.use };
 }
 
-const SHOWN_CHARACTERS = 300;
-
 /** Says where this version of Lango would do something else than the record. */
 export async function differenceOf(record: TaskFile): Promise<string | undefined> {
   const { divergence } = await replayTask(record);
   if (!divergence) return undefined;
-  const { seq, agent, recorded, now } = divergence;
-  const [before, after] = [recorded, now].map((one) =>
-    one ? shorten(canonicalJson(one), SHOWN_CHARACTERS) : 'nothing',
-  );
-  const where = seq === undefined ? 'after its last event' : `at event ${seq}`;
-  return `the replay differs ${where} of ${agent}: recorded ${before}, now ${after}`;
+  const { where, recorded, now } = describeDivergence(divergence);
+  return `the replay differs at ${where} of ${divergence.agent}: recorded ${recorded}, now ${now}`;
 }

@@ -52,16 +52,25 @@ export function createTaskRecords({ tasks, limits: all, node }: RecordParts) {
 
 /** Reads all that this node keeps of a task. Rejects with `too-large` for one of very many events. */
 export async function readWhole(read: ReadRecord, scope: Scope, taskId: string): Promise<RecordedTask> {
-  const { task, next } = await read(scope, taskId, 0);
+  const task = await wholeTask((after) => read(scope, taskId, after), MAX_EVENTS + 1);
+  if (task.events.length <= MAX_EVENTS) return task;
+  const text = `Task ${taskId} has more than ${MAX_EVENTS} events, which are too many to work on here.`;
+  throw new LangoError('too-large', text, { hint: 'Use lango replay --current, or lango diff.' });
+}
+
+/** Reads the pages of a task until it has at least `most` events. The newest page says what the task is now. */
+export async function wholeTask(
+  readPage: (after: number) => Promise<TaskPage>,
+  most: number,
+): Promise<RecordedTask> {
+  let { task, next } = await readPage(0);
   const events = [...task.events];
-  for (let after = next; after !== undefined;) {
-    const page = await read(scope, taskId, after);
+  while (next !== undefined && events.length < most) {
+    const page = await readPage(next);
     events.push(...page.task.events);
-    after = page.next;
-    if (events.length > MAX_EVENTS) {
-      const text = `Task ${taskId} has more than ${MAX_EVENTS} events, which are too many to work on here.`;
-      throw new LangoError('too-large', text, { hint: 'Use lango replay --current, or lango diff.' });
-    }
+    task = page.task;
+    // A node that repeats a page would be asked forever.
+    next = page.next !== undefined && page.next > next ? page.next : undefined;
   }
   return { ...task, events };
 }

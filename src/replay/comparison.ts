@@ -29,25 +29,56 @@ export function firstDivergence(pass: Pass, agent: string, now: readonly NewEven
   const options = { agent, isCut, logins: loginsIn(pass.events) };
   const recorded = lanesOf(pass.events, options);
   const written = lanesOf(now, options);
-  const found: Divergence[] = [];
-  for (const lane of new Set([...recorded.keys(), ...written.keys()])) {
-    const one = inLane(recorded.get(lane) ?? [], written.get(lane) ?? [], isCut);
-    if (one) found.push(one);
-  }
-  const [first, ...others] = found.toSorted((a, b) => (a.seq ?? Infinity) - (b.seq ?? Infinity));
+  // A record that was cut off says nothing of what would have come next.
+  const found = partings(recorded, written, ({ a, b, isLastOfA }) =>
+    isCut && (!a || (isLastOfA && beginsAlike(a, b))) ? true : isSame(a, b),
+  );
+  const [first] = found;
   // The event in place of another may be in another lane: a run ends where a call would have begun.
-  return first && { ...first, now: first.now ?? others.find(({ now }) => now)?.now };
+  const instead = first?.b ?? found.find(({ b }) => b)?.b;
+  return first && { seq: first.a?.seq, recorded: plain(first.a), now: plain(instead) };
 }
 
-function inLane(recorded: readonly Item[], written: readonly Item[], isCut: boolean): Divergence | undefined {
-  const length = isCut ? recorded.length : Math.max(recorded.length, written.length);
-  for (let index = 0; index < length; index += 1) {
-    const [before, now] = [recorded[index], written[index]];
-    if (isSame(before, now)) continue;
-    if (isCut && index === length - 1 && beginsAlike(before, now)) continue;
-    return { seq: before?.seq, recorded: plain(before), now: plain(now) };
+type Lanes<Entry> = ReadonlyMap<string, readonly Entry[]>;
+
+interface Parting<Entry> {
+  readonly a: Entry | undefined;
+  readonly b: Entry | undefined;
+}
+
+/** The first entries of each lane that are not the same, in the order of their numbers. */
+export function partings<Entry extends { readonly seq: number | undefined }>(
+  a: Lanes<Entry>,
+  b: Lanes<Entry>,
+  isSameEntry: (pair: Parting<Entry> & { readonly isLastOfA: boolean }) => boolean,
+): readonly Parting<Entry>[] {
+  const found: Parting<Entry>[] = [];
+  for (const lane of new Set([...a.keys(), ...b.keys()])) {
+    const [inA, inB] = [a.get(lane) ?? [], b.get(lane) ?? []];
+    const longer = inA.length < inB.length ? inB : inA;
+    const first = longer.findIndex(
+      (_, index) => !isSameEntry({ a: inA[index], b: inB[index], isLastOfA: index === inA.length - 1 }),
+    );
+    if (first >= 0) found.push({ a: inA[first], b: inB[first] });
   }
-  return undefined;
+  const seqOf = (one: Parting<Entry>) => Math.min(one.a?.seq ?? Infinity, one.b?.seq ?? Infinity);
+  return found.toSorted((one, other) => seqOf(one) - seqOf(other));
+}
+
+/** The characters that are shown before and after the first difference of two entries. */
+const BEFORE = 60;
+const AFTER = 400;
+
+/** Says where a replay differs, and shows both entries from there on. */
+export function describeDivergence({ seq, recorded, now }: Divergence) {
+  const [before, after] = [recorded, now].map((one) => (one === undefined ? '' : canonicalJson(one)));
+  let same = 0;
+  while (same < before!.length && before![same] === after![same]) same += 1;
+  const begin = Math.max(0, same - BEFORE);
+  const shown = (text: string): string =>
+    text === '' ? 'nothing' : `${begin > 0 ? '…' : ''}${text.slice(begin, same + AFTER)}`;
+  const where = seq === undefined ? 'the end of the record' : `event ${seq}`;
+  return { where, recorded: shown(before!), now: shown(after!) };
 }
 
 const plain = (item: Item | undefined): NewEvent | undefined =>
@@ -84,10 +115,7 @@ interface LaneOptions {
   readonly logins: ReadonlySet<string>;
 }
 
-function lanesOf(
-  events: readonly Numbered[],
-  { agent, isCut, logins }: LaneOptions,
-): ReadonlyMap<string, readonly Item[]> {
+function lanesOf(events: readonly Numbered[], { agent, isCut, logins }: LaneOptions): Lanes<Item> {
   const lanes = new Map<string, Item[]>();
   /** The number of turns that ended: the text of each is compared apart. */
   let turns = 0;

@@ -3,6 +3,7 @@ import type { ComparedEvent, Divergence } from '../core/fork.js';
 import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
 import type { EventBody, Scope } from '../core/task.js';
 import { readWhole, type ReadRecord } from './collect.js';
+import { partings } from './comparison.js';
 import { rootOf, stepOfId } from './passes.js';
 import type { RecordedTask } from './task-file.js';
 
@@ -22,16 +23,7 @@ export interface TaskDifference {
 /** Finds the first event at which two tasks part; undefined when both did the same. Steps at the same time have no order. */
 export function differenceOf(a: RecordedTask, b: RecordedTask): TaskDifference | undefined {
   const [ofA, ofB] = [deedsOf(a), deedsOf(b)];
-  const [lanesA, lanesB] = [lanesOf(ofA), lanesOf(ofB)];
-  const found: { readonly a: Deed | undefined; readonly b: Deed | undefined }[] = [];
-  for (const lane of new Set([...lanesA.keys(), ...lanesB.keys()])) {
-    const [inA, inB] = [lanesA.get(lane) ?? [], lanesB.get(lane) ?? []];
-    const longer = inA.length < inB.length ? inB : inA;
-    const first = longer.findIndex((_, index) => !isSame(inA[index], inB[index]));
-    if (first >= 0) found.push({ a: inA[first], b: inB[first] });
-  }
-  const seqOf = (one: (typeof found)[number]) => Math.min(one.a?.seq ?? Infinity, one.b?.seq ?? Infinity);
-  const [first] = found.toSorted((one, other) => seqOf(one) - seqOf(other));
+  const [first] = partings(lanesOf(ofA), lanesOf(ofB), isSame);
   return first && { a: from(ofA, first.a), b: from(ofB, first.b) };
 }
 
@@ -75,7 +67,7 @@ function from(placed: readonly Placed[], first: Deed | undefined): readonly Deed
   return first ? deeds.slice(deeds.indexOf(first)) : [];
 }
 
-function isSame(a: Deed | undefined, b: Deed | undefined): boolean {
+function isSame({ a, b }: Readonly<Record<'a' | 'b', Deed | undefined>>): boolean {
   return !!a && !!b && a.author === b.author && canonicalJson(a.what) === canonicalJson(b.what);
 }
 

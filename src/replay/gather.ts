@@ -1,6 +1,6 @@
 import { isLangoError } from '../core/errors.js';
-import type { RecordedTask, TaskFile, TaskPage } from './task-file.js';
-import { MAX_TASKS, taskFile } from './task-file.js';
+import { wholeTask } from './collect.js';
+import { MAX_TASKS, taskFile, type RecordedTask, type TaskFile, type TaskPage } from './task-file.js';
 
 /** Reads a page of a task. `via`: the agents on the way to its node, each on the node before; empty for the asked node. */
 type ReadPage = (about: { taskId: string; after: number; via: readonly string[] }) => Promise<TaskPage>;
@@ -79,15 +79,8 @@ function orNone<T>(reading: Promise<T>): Promise<T | undefined> {
   });
 }
 
-async function readWhole(readPage: ReadPage, taskId: string, via: readonly string[]): Promise<RecordedTask> {
-  let { task, next } = await readPage({ taskId, after: 0, via });
-  while (next !== undefined && task.events.length < MAX_EVENTS) {
-    const page = await readPage({ taskId, after: next, via });
-    task = { ...page.task, events: [...task.events, ...page.task.events] };
-    // A node that repeats a page would be asked forever.
-    next = page.next !== undefined && page.next > next ? page.next : undefined;
-  }
-  return task;
+function readWhole(readPage: ReadPage, taskId: string, via: readonly string[]): Promise<RecordedTask> {
+  return wholeTask((after) => readPage({ taskId, after, via }), MAX_EVENTS);
 }
 
 function delegationsOf({ id, events }: RecordedTask, via: readonly string[]): Wanted[] {
