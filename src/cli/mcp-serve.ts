@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import { adviceText, errorText, isLangoError } from '../core/errors.js';
 import { isJsonObject, parseObject, type Json, type JsonObject } from '../core/json.js';
+import { readEvents } from '../core/server-events.js';
 import { connect, type Call, type ConnectionFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
 
@@ -81,7 +82,10 @@ class Bridge {
       signal,
     });
     if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
-      yield* eventsOf(response);
+      for await (const { data } of readEvents(response.body!)) {
+        const message = parseObject(data);
+        if (message) yield message;
+      }
       return;
     }
     const body = parseObject(await response.text());
@@ -106,20 +110,6 @@ class Bridge {
 
   #print(message: JsonObject): void {
     this.#call.terminal.print(JSON.stringify(message));
-  }
-}
-
-/** The messages of an event stream. */
-async function* eventsOf({ body }: Response): AsyncGenerator<JsonObject> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const chunk of body!) {
-    const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split(/\r?\n/);
-    rest = lines.pop()!;
-    for (const line of lines) {
-      const message = line.startsWith('data:') ? parseObject(line.slice('data:'.length)) : undefined;
-      if (message) yield message;
-    }
   }
 }
 

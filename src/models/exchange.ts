@@ -2,9 +2,9 @@ import type { JsonObject } from '../core/json.js';
 import type { AnswerBlock } from '../core/model.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { toAnswer, type Ended } from './ends.js';
-import { assertNotTooLong, readEvents, type ServerEvent } from './event-stream.js';
 import { connectionFailure, ModelFailure, type Endpoint } from './failure.js';
 import { causesOf } from '../core/errors.js';
+import { readEvents, type ServerEvent } from '../core/server-events.js';
 import { Deadline } from '../core/time.js';
 import { keepableObject, withOwnIds } from './conversation.js';
 import type { OutputEvent } from './retry.js';
@@ -135,7 +135,7 @@ export function eventsOf(send: (signal: AbortSignal) => Promise<Response>): Exch
     const response = await send(watch.signal);
     const mediaType = mediaTypeOf(response) || EVENT_STREAM;
     if (mediaType === EVENT_STREAM && response.body)
-      yield* readEvents(chunksOf(response.body, watch, exchange));
+      yield* readEvents(chunksOf(response.body, watch, exchange), assertNotTooLong);
     if (mediaType === 'application/json') yield { name: '', data: await bodyOf(response, watch, exchange) };
     if (mediaType !== EVENT_STREAM && !exchange.reader.isWhole) throw noStream(mediaType, exchange.endpoint);
   };
@@ -150,6 +150,15 @@ export const noStream = (mediaType: string, { place }: Endpoint): ModelFailure =
     'bad-answer',
     `${place} responds with ${mediaType}, not with an event stream. Check model.baseUrl.`,
   );
+
+/** Parsing a longer event would block the event loop, and no task can store an output of this size. */
+const MAX_EVENT_CHARACTERS = 1024 * 1024;
+
+/** Throws `bad-answer` when an event is longer than the limit. */
+export function assertNotTooLong(characters: number): void {
+  const text = `The model server sent an event of more than ${MAX_EVENT_CHARACTERS} characters.`;
+  if (characters > MAX_EVENT_CHARACTERS) throw new ModelFailure('bad-answer', text);
+}
 
 async function bodyOf({ body }: Response, watch: SilenceWatch, exchange: Exchange): Promise<string> {
   const chunks: Uint8Array[] = [];

@@ -3,6 +3,7 @@ import type { CreateFetch } from '../core/http.js';
 import type { InspectedFrame, InspectedRequest, Inspection } from '../core/inspection.js';
 import { isJsonObject, type Json } from '../core/json.js';
 import type { CardFinding } from '../core/node-status.js';
+import { readEvents } from '../core/server-events.js';
 
 interface InspectorParts {
   /** The server's own way out. */
@@ -47,7 +48,10 @@ export function createInspector({ createFetch, privateHosts, checkFrame, lintCar
       const problems = expects && text !== '' ? checkFrame(text, expects, status) : [];
       frames.push({ ms: Math.round(performance.now() - begun), text, problems });
     };
-    const cut = await (isStream ? readEvents(response, add) : readBody(response, add));
+    const cut = await untilCut(async () => {
+      if (!isStream) return add(await response.text());
+      for await (const { data } of readEvents(response.body ?? [])) add(data);
+    });
     const findings = isStream ? undefined : findingsOf(frames[0]?.text ?? '', lintCard);
     return {
       ...{ status, headers: Object.fromEntries(response.headers), frames },
@@ -62,32 +66,6 @@ function originOf(text: string): string {
   if (url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return url.origin;
   throw new LangoError('invalid-input', `"${text}" is no address of an HTTP server.`, {
     hint: 'Write https://HOST, or http://HOST:PORT.',
-  });
-}
-
-type Add = (text: string) => void;
-
-async function readBody(response: Response, add: Add): Promise<string | undefined> {
-  return untilCut(async () => add(await response.text()));
-}
-
-/** Adds the data of each event once its blank line has come. */
-async function readEvents(response: Response, add: Add): Promise<string | undefined> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  const addWhole = () => {
-    const events = rest.split(/\r?\n\r?\n/);
-    rest = events.pop() ?? '';
-    for (const event of events) {
-      const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'));
-      if (lines.length > 0) add(lines.map((line) => line.slice('data:'.length).trimStart()).join('\n'));
-    }
-  };
-  return untilCut(async () => {
-    for await (const chunk of response.body ?? []) {
-      rest += decoder.decode(chunk as Uint8Array, { stream: true });
-      addWhole();
-    }
   });
 }
 

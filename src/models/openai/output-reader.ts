@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.js';
 import { NO_USAGE, type AnswerBlock, type Usage } from '../../core/model.js';
-import type { ServerEvent } from '../event-stream.js';
+import type { ServerEvent } from '../../core/server-events.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 import { isEnd, reasonOf, type Ended } from '../ends.js';
 import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';

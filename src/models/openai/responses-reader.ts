@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import { toFunctionCall } from '../conversation.js';
-import type { ServerEvent } from '../event-stream.js';
+import type { ServerEvent } from '../../core/server-events.js';
 import type { Ended } from '../ends.js';
 import { opaque, OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';

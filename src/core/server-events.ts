@@ -1,21 +1,20 @@
-import { ModelFailure } from './failure.js';
-
 /** One server-sent event; `name` is empty when the server gave none. */
 export type ServerEvent = Readonly<{ name: string; data: string }>;
-
-/** Parsing a longer event would block the event loop, and no task can store an output of this size. */
-const MAX_EVENT_CHARACTERS = 1024 * 1024;
 
 const LINE_BREAK = /\r\n|\n|\r/;
 
 /**
  * Reads server-sent events (WHATWG HTML section 9.2) from bytes that may be cut anywhere. A last event
  * without its empty line counts; a last line without its line break does not, since its rest may be missing.
+ * `assertSize` is called with the characters of the event so far, and throws when they are too many.
  *
  * Replaces the readers of the SDKs, which drop the pings that show that a silent server is alive, fail on an unknown event
  * that is not JSON, and buffer lines of any length.
  */
-export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent, void> {
+export async function* readEvents(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  assertSize: (characters: number) => void = () => undefined,
+): AsyncGenerator<ServerEvent, void> {
   const decoder = new TextDecoder();
   let begun = '';
   let isHalfBreak = false;
@@ -43,21 +42,12 @@ export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGener
         if (field === 'event') name = value;
         if (field === 'data') data.push(value);
         size += line.length;
-        assertNotTooLong(size);
+        assertSize(size);
       }
     }
-    assertNotTooLong(begun.length);
+    assertSize(begun.length);
   }
   if (data.length > 0) yield { name, data: data.join('\n') };
-}
-
-/** Throws `bad-answer` when an event is longer than the limit. */
-export function assertNotTooLong(characters: number): void {
-  if (characters > MAX_EVENT_CHARACTERS)
-    throw new ModelFailure(
-      'bad-answer',
-      `The model server sent an event of more than ${MAX_EVENT_CHARACTERS} characters.`,
-    );
 }
 
 function fieldOf(line: string): readonly [string, string] {

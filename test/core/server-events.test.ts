@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { readEvents, type ServerEvent } from '../../src/models/event-stream.js';
+import { assertNotTooLong } from '../../src/models/exchange.js';
+import { readEvents, type ServerEvent } from '../../src/core/server-events.js';
 
 async function read(...chunks: readonly string[]): Promise<readonly ServerEvent[]> {
   async function* bytes() {
     for (const chunk of chunks) yield Buffer.from(chunk, 'latin1');
   }
   const events: ServerEvent[] = [];
-  for await (const event of readEvents(bytes())) events.push(event);
+  for await (const event of readEvents(bytes(), assertNotTooLong)) events.push(event);
   return events;
 }
 
