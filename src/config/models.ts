@@ -1,4 +1,5 @@
 import { keyOf, finding, type Finding, type Path } from '../core/findings.js';
+import { mapMembers } from '../core/json.js';
 import { ENV_VARIABLES } from './env.js';
 import { DEFAULT_ANTHROPIC_MODEL, DEFAULT_OPENAI_MODEL } from './model-keys.js';
 import type { Settings } from './schema.js';
@@ -71,11 +72,9 @@ function baseUrlOf(
 
 /** Resolves `agent.models`, by the names of the agents. */
 export function agentModelsOf({ models }: Settings['agent'], main: MainModel): Record<string, ModelChoice> {
-  return Object.fromEntries(
-    Object.entries(models).map(([name, given]) => {
-      return [name, { ...resolve({ path: pathOf(name), given }, main), fallbacks: main.fallbacks }];
-    }),
-  );
+  return mapMembers(models, (given, name) => {
+    return { ...resolve({ path: pathOf(name), given }, main), fallbacks: main.fallbacks };
+  });
 }
 
 /** The model of this name, with the server, the key and the other settings of `main`, and no fallbacks. */

@@ -1,5 +1,5 @@
 import { LangoError } from './errors.js';
-import { defined, isJsonObject, type Json, type JsonObject } from './json.js';
+import { defined, isJsonObject, mapMembers, type Json, type JsonObject } from './json.js';
 import { percentDecoded, shorten } from './text.js';
 
 /** The largest schema of the arguments of one function, in bytes of JSON. */
@@ -111,7 +111,7 @@ class SchemaReader {
       ...typeMember(given),
       description: this.#text(given['description']),
       ...valueMembers(given),
-      properties: isJsonObject(properties) ? mapValues(properties, node) : undefined,
+      properties: isJsonObject(properties) ? mapMembers(properties, node) : undefined,
       required: textList(given['required']),
       // Names that fit a pattern are further names.
       additionalProperties:
@@ -154,10 +154,6 @@ class SchemaReader {
     }
     return at;
   }
-}
-
-function mapValues<Value>(members: JsonObject, change: (value: Json | undefined) => Value) {
-  return Object.fromEntries(Object.entries(members).map(([key, value]) => [key, change(value)]));
 }
 
 /** The types that a schema names; empty when it names none, so that any value fits. */

@@ -12,6 +12,30 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/*
+ * Readers of members that others sent. A member of the wrong type counts as missing, since many senders leave some out.
+ */
+
+export const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+export const objectIn = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
+
+export const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+export const objectsIn = (value: unknown): readonly JsonObject[] => listIn(value).filter(isJsonObject);
+
+/** Reads a number of things, such as tokens, or an index; 0 when it is missing. */
+export function countIn(value: unknown): number {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : 0;
+}
+
+export function mapMembers<Value, Result>(
+  members: Readonly<Record<string, Value>>,
+  convert: (value: Value, name: string) => Result,
+): Record<string, Result> {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, convert(value, name)]));
+}
+
 /** Parses a JSON text; undefined when it is none. */
 export function parseJson(text: string): unknown {
   try {

@@ -1,6 +1,6 @@
+import { meaningsOf } from './reason.js';
 import { answerText, functionCalls, type AnswerBlock, type ModelAnswer, type Usage } from '../core/model.js';
 import { ModelFailure, type Endpoint } from './failure.js';
-import { meaningsOf } from './loose.js';
 
 /** The meaning of the reason that a vendor gives for the end of an output. */
 type End =

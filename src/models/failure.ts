@@ -1,9 +1,8 @@
 import { causesOf, codeOf, isLangoError } from '../core/errors.js';
-import { isJsonObject, parseJson, type JsonObject } from '../core/json.js';
+import { isJsonObject, objectIn, parseJson, textIn, type JsonObject } from '../core/json.js';
 import type { ModelErrorCode, RefusalReason, Usage } from '../core/model.js';
 import { againAt, retryAfterMs } from '../core/retry.js';
-import { meaningsOf, objectIn, textIn } from './loose.js';
-import { reasonIn, windowIn } from './reason.js';
+import { meaningsOf, reasonIn, windowIn } from './reason.js';
 
 /** The address of a model server, and how messages name it. */
 export interface Endpoint {

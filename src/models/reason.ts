@@ -1,6 +1,13 @@
-import { isJsonObject, parseJson, type JsonObject } from '../core/json.js';
+import { isJsonObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '../core/json.js';
 import { oneLine } from '../core/text.js';
-import { listIn, objectIn, textIn } from './loose.js';
+
+/** Returns the meaning of each word, from the words that vendors use for each meaning, parted by blanks. */
+export function meaningsOf<Meaning extends string>(words: Readonly<Partial<Record<Meaning, string>>>) {
+  const entries = Object.entries(words) as [Meaning, string][];
+  return new Map(
+    entries.flatMap(([meaning, all]) => all.split(/\s+/).map((word) => [word, meaning] as const)),
+  );
+}
 
 /** Anything that looks like a key of a vendor, whole or with its middle left out. */
 const KEY_SHAPE =

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { createMistral } from '@ai-sdk/mistral';
 import { LangoError } from '../../src/core/errors.js';
-import type { JsonObject } from '../../src/core/json.js';
+import { listIn, objectIn, type JsonObject } from '../../src/core/json.js';
 import { answerText, functionCalls } from '../../src/core/model.js';
 import { fromAiSdk, type AiSdkModel } from '../../src/index.js';
-import { listIn, objectIn } from '../../src/models/loose.js';
 import { describeModelProvider } from '../suites/model-provider.js';
 import {
   answerOf,

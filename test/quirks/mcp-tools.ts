@@ -1,6 +1,5 @@
 import { expect } from '@jest/globals';
-import type { Json, JsonObject } from '../../src/core/json.js';
-import { listIn, objectIn, textIn } from '../../src/models/loose.js';
+import { listIn, objectIn, textIn, type Json, type JsonObject } from '../../src/core/json.js';
 import { openMcpServer, type RawMcpServer } from './mcp-server.js';
 import type { Quirk } from './quirk.js';
 import { ask, type Told } from './strict-vendor.js';

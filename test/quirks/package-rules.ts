@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../src/core/json.js';
-import { listIn, objectIn, textIn } from '../../src/models/loose.js';
+import { listIn, objectIn, textIn, type JsonObject } from '../../src/core/json.js';
 import { RULES, type VendorRule } from './vendor-rules.js';
 
 /*

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
-import { parseObject, type JsonObject } from '../../src/core/json.js';
+import { listIn, objectIn, parseObject, textIn, type JsonObject } from '../../src/core/json.js';
 import type { ServerOptions } from '../../src/index.js';
-import { listIn, objectIn, textIn } from '../../src/models/loose.js';
 import { DONE, openaiChunk } from '../support/openai-wire.js';
 import { BEDROCK_RULES, CHAT_RULES, GOOGLE_RULES, MISTRAL_RULES, VERTEX_RULES } from './package-rules.js';
 import { RULES, type VendorRule } from './vendor-rules.js';

@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { JsonObject } from '../../src/core/json.js';
-import { objectIn, textIn } from '../../src/models/loose.js';
+import { objectIn, textIn, type JsonObject } from '../../src/core/json.js';
 
 /** An agent of another server, without a library, that answers as it is told. */
 export interface RawPeer {

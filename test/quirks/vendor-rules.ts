@@ -1,6 +1,5 @@
-import type { JsonObject } from '../../src/core/json.js';
+import { listIn, objectIn, textIn, type JsonObject } from '../../src/core/json.js';
 import { isJsonObject } from '../../src/core/json.js';
-import { listIn, objectIn, textIn } from '../../src/models/loose.js';
 import type { ModelWireName } from './vendor-streams.js';
 
 /** A rule of a vendor: returns the reason why the vendor refuses the body of a request, undefined when it does not. */

@@ -1,7 +1,6 @@
 import { keyOf } from '../../core/findings.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, objectIn, objectsIn, type Json, type JsonObject } from '../../core/json.js';
 import type { CardFinding } from '../../core/node-status.js';
-import { objectOf, objects } from '../translate/unchecked.js';
 import { WARNING, cardSchema, show, templateSchema } from './card-schema.js';
 
 interface LintOptions {
@@ -42,20 +41,20 @@ export function lintCard(card: unknown, { isTemplate = false, bytes = 0 }: LintO
 /** Checks the references from one part of a card to another. */
 function referenceErrors(card: JsonObject): readonly CardFinding[] {
   const { securitySchemes, securityRequirements, capabilities, skills } = card;
-  const known = new Set(Object.keys(objectOf(securitySchemes)));
-  const ids = objects(skills).map(({ id }) => id);
+  const known = new Set(Object.keys(objectIn(securitySchemes)));
+  const ids = objectsIn(skills).map(({ id }) => id);
   const unknown = (path: string, needed: Json | undefined): readonly CardFinding[] =>
-    objects(needed)
-      .flatMap(({ schemes }) => Object.keys(objectOf(schemes)))
+    objectsIn(needed)
+      .flatMap(({ schemes }) => Object.keys(objectIn(schemes)))
       .filter((name) => !known.has(name))
       .map((name) => error(path, `refers to ${show(name)}, which securitySchemes does not declare.`));
   const seen = new Set<Json | undefined>();
   const repeated = new Set(ids.filter((id) => typeof id === 'string' && seen.size === seen.add(id).size));
-  const isExtended = objectOf(capabilities)['extendedAgentCard'] === true;
+  const isExtended = objectIn(capabilities)['extendedAgentCard'] === true;
   const withoutScheme = 'is true, but there are no securitySchemes to get that card with.';
   return [
     ...unknown('securityRequirements', securityRequirements),
-    ...objects(skills).flatMap((skill, index) =>
+    ...objectsIn(skills).flatMap((skill, index) =>
       unknown(`skills[${index}].securityRequirements`, skill['securityRequirements']),
     ),
     ...[...repeated].map((id) =>
@@ -70,7 +69,7 @@ function securityWarnings(card: JsonObject): readonly CardFinding[] {
   if (needed === undefined && security !== undefined)
     return [warning('security', 'is the name in A2A 0.3. Clients of 1.0 read securityRequirements.')];
   const isUsed = Array.isArray(needed) && needed.length > 0;
-  if (isUsed || Object.keys(objectOf(schemes)).length === 0) return [];
+  if (isUsed || Object.keys(objectIn(schemes)).length === 0) return [];
   return [
     warning('securityRequirements', 'is empty, so clients cannot tell which of the securitySchemes to use.'),
   ];

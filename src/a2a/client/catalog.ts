@@ -1,8 +1,7 @@
 import { errorText } from '../../core/errors.js';
-import { isJsonObject, type Json } from '../../core/json.js';
+import { isJsonObject, textIn, type Json } from '../../core/json.js';
 import { counted, shorten } from '../../core/text.js';
 import { CARD_TYPE, CATALOG_PATHS, LOCAL_PUBLISHER, publisherIn, wordScore } from '../translate/catalog.js';
-import { textOf } from '../translate/unchecked.js';
 import { fetchFirst } from './card.js';
 
 /** An agent that a catalog offers. All its texts are from outside. */
@@ -114,8 +113,8 @@ function offerIn(entry: unknown, catalog: string, asked: string) {
   if (typeof displayName !== 'string' || typeof url !== 'string') return undefined;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
   const name = shorten(displayName, MAX_NAME);
-  const description = shorten(textOf(entry['description']), MAX_DESCRIPTION);
-  const identifier = textOf(entry['identifier']);
+  const description = shorten(textIn(entry['description']), MAX_DESCRIPTION);
+  const identifier = textIn(entry['identifier']);
   const lists = [tags, representativeQueries, capabilities].flatMap(textsOf);
   const score = wordScore(asked, [name, description, identifier, ...lists].join('\n'));
   return score === 0 ? undefined : { name, description, url: new URL(url).href, catalog, score, identifier };

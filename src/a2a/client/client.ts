@@ -4,14 +4,13 @@ import { serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { ForkPlace } from '../../core/fork.js';
-import { defined, type JsonObject } from '../../core/json.js';
+import { defined, objectsIn, type JsonObject } from '../../core/json.js';
 import { textOf, type Part, type Artifact, type Message } from '../../core/message.js';
 import type { TaskState, Question } from '../../core/task.js';
 import { CARD_TYPE, CATALOG_PATHS } from '../translate/catalog.js';
 import { toWireState, fromWireArtifact, fromWireMessage, fromWireState } from '../translate/content.js';
 import { fromWireError } from '../translate/errors.js';
 import { forkIn } from '../translate/extensions.js';
-import { objects } from '../translate/unchecked.js';
 import { fetchCard } from './card.js';
 import { tokenCredential } from '../../core/credential.js';
 import { inFormOf, questionsInSnapshot, typedQuestions } from './foreign-question.js';
@@ -175,7 +174,7 @@ class Client implements AgentClient {
 
   async catalog(): Promise<readonly CatalogEntry[]> {
     const json = await this.#fetchJson(serverUrl(this.#options.url, CATALOG_PATHS.aiCatalog).href);
-    return objects(json['entries']).flatMap(toCatalogEntry);
+    return objectsIn(json['entries']).flatMap(toCatalogEntry);
   }
 
   async *#watch({ reader, agent, signal, start }: WatchFacts): AsyncGenerator<ClientEvent, void, undefined> {

@@ -1,9 +1,9 @@
 import { hashJson } from '../../core/canonical-json.js';
-import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, mapMembers, objectIn, parseObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { textOf, type Artifact, type Message, type Part } from '../../core/message.js';
 import { repliesIn, questionsIn } from '../../core/questions.js';
 import type { Question } from '../../core/task.js';
-import { mapMembers, objectOf } from '../translate/unchecked.js';
 
 const MAX_QUESTIONS = 16;
 
@@ -74,7 +74,7 @@ export function dataIn(parts: readonly Part[]): string {
 /** A sentence that names the members of a schema. */
 function membersOf(schema: JsonObject): string {
   if (isFrame(schema)) return '';
-  const named = Object.entries(objectOf(schema['properties'])).map(
+  const named = Object.entries(objectIn(schema['properties'])).map(
     ([name, member]) => `${name} (${isJsonObject(member) ? JSON.stringify(member['type']) : 'any'})`,
   );
   return named.length === 0 ? '' : `The reply needs: ${named.join(', ')}.`;
@@ -89,7 +89,7 @@ function replySchemaIn(part: Part): JsonObject | undefined {
 
 /** The object of a data part; empty for other parts. */
 function dataOf(part: Part): JsonObject {
-  return part.kind === 'data' ? objectOf(part.data) : {};
+  return part.kind === 'data' ? objectIn(part.data) : {};
 }
 
 /**
@@ -100,7 +100,7 @@ function frameIn(part: Part): JsonObject | undefined {
   const call = callOfAdk(part);
   if (call) return framed({ id: call.id, name: call.name, response: { result: undefined } });
   const { interrupts } = dataOf(part);
-  const id = Array.isArray(interrupts) ? objectOf(interrupts[0] as Json)['interruptId'] : undefined;
+  const id = Array.isArray(interrupts) ? objectIn(interrupts[0] as Json)['interruptId'] : undefined;
   if (typeof id !== 'string') return undefined;
   return framed({ interruptResponse: { interruptId: id, response: undefined } });
 }
@@ -129,7 +129,7 @@ function callOfAdk(part: Part) {
 function confirmationOfAdk(part: Part): FoundCall | undefined {
   const { id, name, args } = callOfAdk(part) ?? {};
   if (id === undefined || name !== 'adk_request_confirmation' || !isJsonObject(args)) return undefined;
-  const call = objectOf(args['originalFunctionCall']);
+  const call = objectIn(args['originalFunctionCall']);
   const reply = (confirmed: boolean): JsonObject => ({ id, name, response: { confirmed } });
   const replies = { approve: reply(true), deny: reply(false) };
   return { id, isOpen: true, ...named(call['name'], call['args']), replies };
@@ -209,13 +209,13 @@ function callOfMastra({ suspendPayload: call }: JsonObject): FoundCall | undefin
 function choiceIn(part: Part): FoundCall | undefined {
   const schema = replySchemaIn(part) ?? {};
   const name = onlyMemberOf(schema);
-  if (name === undefined || objectOf(objectOf(schema['properties'])[name])['type'] !== 'boolean')
+  if (name === undefined || objectIn(objectIn(schema['properties'])[name])['type'] !== 'boolean')
     return undefined;
   return { id: '', isOpen: true, replies: { approve: { [name]: true }, deny: { [name]: false } } };
 }
 
 function onlyMemberOf({ properties, required }: JsonObject): string | undefined {
-  const members: readonly unknown[] = Array.isArray(required) ? required : Object.keys(objectOf(properties));
+  const members: readonly unknown[] = Array.isArray(required) ? required : Object.keys(objectIn(properties));
   const [name] = members;
   return members.length === 1 && typeof name === 'string' ? name : undefined;
 }
@@ -252,7 +252,7 @@ function replyBySchema(schema: JsonObject, text: string): Part | undefined {
   if (isJsonObject(filled)) return dataPart(filled);
   const name = onlyMemberOf(schema);
   if (name === undefined) return undefined;
-  const value = valueOf(objectOf(schema['properties'])[name], text.trim());
+  const value = valueOf(objectIn(schema['properties'])[name], text.trim());
   return value === undefined ? undefined : { kind: 'data', data: { [name]: value } };
 }
 
@@ -268,7 +268,7 @@ function isFrame(schema: JsonObject): boolean {
 function leavesOf(schema: JsonObject, depth: number): readonly JsonObject[] {
   const { properties } = schema;
   if (!isJsonObject(properties) || depth === FRAME_DEPTH) return [schema];
-  return Object.values(properties).flatMap((member) => leavesOf(objectOf(member), depth + 1));
+  return Object.values(properties).flatMap((member) => leavesOf(objectIn(member), depth + 1));
 }
 
 /** The value of a frame with the text in the place of its open member. */
@@ -280,7 +280,7 @@ function fill(frame: JsonObject, text: string): Json {
 }
 
 function valueOf(schema: Json | undefined, text: string): Json | undefined {
-  const { type } = objectOf(schema);
+  const { type } = objectIn(schema);
   if (type === 'number' || type === 'integer')
     return text !== '' && !Number.isNaN(Number(text)) ? Number(text) : undefined;
   return type === 'string' ? text : undefined;

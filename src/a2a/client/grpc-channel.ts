@@ -8,8 +8,7 @@ import type { ChannelCredentials, Client, ClientOptions, ServiceDefinition } fro
 import { credentials, makeGenericClientConstructor } from '@grpc/grpc-js';
 import { LangoError } from '../../core/errors.js';
 import type { ServerTrust } from '../../core/http.js';
-import { assertJsonValue } from '../../core/json.js';
-import { mapMembers } from '../translate/unchecked.js';
+import { assertJsonValue, mapMembers } from '../../core/json.js';
 
 export type GrpcChannel = Awaited<ReturnType<typeof openGrpcChannel>>;
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, mapMembers, objectIn, parseObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 import { SCHEMA_PARTS } from '../translate/old-parts.js';
-import { mapMembers, objectOf } from '../translate/unchecked.js';
 
 /** VoltAgent writes this character before the data of each event. Valid JSON holds no raw control characters. */
 const RECORD_SEPARATOR = '\u001e';
@@ -53,7 +53,7 @@ function toOldFile(part: JsonObject): JsonObject {
 }
 
 function fromOldFile(part: JsonObject): JsonObject {
-  return part['kind'] === 'file' && isJsonObject(part['file']) ? objectOf(SCHEMA_PARTS.from(part)) : part;
+  return part['kind'] === 'file' && isJsonObject(part['file']) ? objectIn(SCHEMA_PARTS.from(part)) : part;
 }
 
 function fetchRepaired(send: typeof fetch, repair: (result: JsonObject) => JsonObject): typeof fetch {

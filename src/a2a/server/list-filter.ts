@@ -1,6 +1,5 @@
-import type { JsonObject } from '../../core/json.js';
+import { textIn, type JsonObject } from '../../core/json.js';
 import { publisherIn } from '../translate/catalog.js';
-import { textOf } from '../translate/unchecked.js';
 
 /*
  * The filter of a registry's list (ARD 0.91, appendix A): `FIELD = 'VALUE'` and `FIELD > 'TIME'`, joined by AND. A value
@@ -15,10 +14,10 @@ const TIME = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:?\d{2})?)?$/;
 type Test = (entry: JsonObject) => boolean;
 
 const FIELDS: Readonly<Record<string, (value: string) => Test>> = {
-  displayName: (value) => (entry) => textOf(entry['displayName']).toLowerCase().includes(value.toLowerCase()),
-  type: (value) => (entry) => listed(value).includes(textOf(entry['type'])),
+  displayName: (value) => (entry) => textIn(entry['displayName']).toLowerCase().includes(value.toLowerCase()),
+  type: (value) => (entry) => listed(value).includes(textIn(entry['type'])),
   publisherId: (value) => (entry) =>
-    listed(value.toLowerCase()).includes(publisherIn(textOf(entry['identifier'])) ?? ''),
+    listed(value.toLowerCase()).includes(publisherIn(textIn(entry['identifier'])) ?? ''),
   updatedAfter: isAfter,
   // An entry has one time, that of its last change: later than its creation, so this leaves out no entry that fits.
   createdAfter: isAfter,
@@ -28,7 +27,7 @@ function isAfter(value: string): Test {
   const time = TIME.test(value) ? Date.parse(value) : NaN;
   if (Number.isNaN(time))
     throw new SyntaxError('must have a date or a time, such as 2026-01-01, behind After');
-  return (entry) => Date.parse(textOf(entry['updatedAt'])) > time;
+  return (entry) => Date.parse(textIn(entry['updatedAt'])) > time;
 }
 
 /** Returns the test of whether an entry fits a filter. Throws a `SyntaxError`, whose text follows the word "filter". */

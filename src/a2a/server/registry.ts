@@ -1,11 +1,10 @@
 import { LangoError, adviceText, isLangoError } from '../../core/errors.js';
 import { statusOf, type HttpExchange } from '../../core/http.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, textIn, type Json, type JsonObject } from '../../core/json.js';
 import { percentDecoded } from '../../core/text.js';
 import { publisherIn, wordScore } from '../translate/catalog.js';
 import { serveDocument, type EtagCache } from './documents.js';
 import { sendJson } from './http-call.js';
-import { textOf } from '../translate/unchecked.js';
 import { parseFilter } from './list-filter.js';
 import { JSON_TYPE } from './modes.js';
 
@@ -72,7 +71,7 @@ function send(
 
 function serveEntry(exchange: HttpExchange, { cache }: Registry, entry: JsonObject): void {
   const body = JSON.stringify(entry);
-  const document = cache.get(`registry ${textOf(entry['identifier'])}`, body, () => body);
+  const document = cache.get(`registry ${textIn(entry['identifier'])}`, body, () => body);
   const scope = exchange.request.headers.authorization === undefined ? 'public' : 'private';
   serveDocument(exchange, { type: JSON_TYPE, document, scope });
 }
@@ -128,7 +127,7 @@ function listEntries({ entries }: Registry, query: URLSearchParams): JsonObject 
   const sorted = entries
     .map(({ entry }) => entry)
     .filter(fits)
-    .sort((a, b) => sign * textOf(a[field]).localeCompare(textOf(b[field]), 'en'));
+    .sort((a, b) => sign * textIn(a[field]).localeCompare(textIn(b[field]), 'en'));
   const size = query.get('pageSize');
   const token = query.get('pageToken') ?? undefined;
   const { items, next } = pageOf(sorted, LIST_PAGE, {
@@ -164,7 +163,7 @@ function holds(entry: JsonObject, path: string, wanted: Json): boolean {
   const choices: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
   if (!choices.every((one) => typeof one === 'string'))
     throw wrong('query.filter', 'must hold strings or lists of strings');
-  const at = path === 'publisher' ? publisherIn(textOf(entry['identifier'])) : memberAt(entry, path);
+  const at = path === 'publisher' ? publisherIn(textIn(entry['identifier'])) : memberAt(entry, path);
   const values: readonly unknown[] = Array.isArray(at) ? at : [at];
   return values.some((value) => typeof value === 'string' && choices.includes(value));
 }

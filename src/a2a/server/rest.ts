@@ -1,8 +1,7 @@
 import type { HttpExchange } from '../../core/http.js';
-import { isJsonObject, type Json } from '../../core/json.js';
+import { isJsonObject, mapMembers, type Json } from '../../core/json.js';
 import { percentDecoded } from '../../core/text.js';
 import type { WireError } from '../translate/errors.js';
-import { mapMembers } from '../translate/unchecked.js';
 import { REST_1_0, type RestDialect } from './dialect.js';
 import { HttpCall, serveOperation, errorHeaders, reportedError, sendJson } from './http-call.js';
 import { OPERATIONS, type PublishedAgent } from './operations.js';

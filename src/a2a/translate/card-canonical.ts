@@ -1,6 +1,5 @@
 import { canonicalJson } from '../../core/canonical-json.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { mapMembers, objectOf } from './unchecked.js';
+import { isJsonObject, mapMembers, objectIn, type Json, type JsonObject } from '../../core/json.js';
 
 /**
  * The presence rule of a member in the canonical form. `always`: required, kept even when empty. `set`: kept when it was
@@ -100,7 +99,7 @@ export function canonicalCard(card: JsonObject): string {
  * schemes. Both cover less than `canonicalCard`: a security requirement without scopes is left out.
  */
 export function sdkCanonicalCards({ signatures: _, ...card }: JsonObject): readonly string[] {
-  const whole = objectOf(withoutEmpty(known(canonical(card, CARD), CARD)));
+  const whole = objectIn(withoutEmpty(known(canonical(card, CARD), CARD)));
   const { securitySchemes: _lost, ...read } = whole;
   return [canonicalJson(whole), canonicalJson(read)];
 }

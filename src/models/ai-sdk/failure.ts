@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import type { APICallError } from '@ai-sdk/provider';
 import { causesOf as causes, codeOf, isLangoError } from '../../core/errors.js';
-import { defined, isJsonObject, parseJson } from '../../core/json.js';
+import { defined, isJsonObject, objectIn, parseJson } from '../../core/json.js';
 import type { RefusalReason } from '../../core/model.js';
 import {
   connectionFailure,
@@ -11,7 +11,6 @@ import {
   vendorFailure,
   type Endpoint,
 } from '../failure.js';
-import { objectIn } from '../loose.js';
 
 const { isNativeError } = types;
 

@@ -1,11 +1,10 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { countIn, isJsonObject, objectIn, textIn, type JsonObject } from '../../core/json.js';
 import { NO_USAGE, type AnswerBlock, type Usage } from '../../core/model.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 import type { Ended } from '../ends.js';
 import { opaque, OutputBounds, type OutputReader } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
-import { countIn, objectIn, textIn } from '../loose.js';
 import { isForeignEvent, toModelFailure } from './failure.js';
 import { OPTIONS, PART } from './request.js';
 

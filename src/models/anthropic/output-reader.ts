@@ -1,11 +1,10 @@
-import { defined, type JsonObject } from '../../core/json.js';
+import { countIn, defined, objectIn, textIn, type JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import { isEnd, type Ended } from '../ends.js';
 import { opaque, OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
-import { countIn, objectIn, textIn } from '../loose.js';
 
 /** Others are ignored unparsed. */
 const EVENTS = /^(|error|message_(start|delta|stop)|content_block_(start|delta|stop))$/;

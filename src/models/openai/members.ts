@@ -1,7 +1,6 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, listIn, objectIn, textIn, type Json, type JsonObject } from '../../core/json.js';
 import type { AnswerBlock } from '../../core/model.js';
 import { opaque, type OutputBounds } from '../exchange.js';
-import { listIn, objectIn, textIn } from '../loose.js';
 
 /*
  * Vendors add members of their own to the messages and calls of Chat Completions, most of them about the model's reasoning:

@@ -1,11 +1,10 @@
-import type { JsonObject } from '../../core/json.js';
+import { countIn, listIn, objectIn, textIn, type JsonObject } from '../../core/json.js';
 import { NO_USAGE, type AnswerBlock, type Usage } from '../../core/model.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 import { isEnd, reasonOf, type Ended } from '../ends.js';
 import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
-import { countIn, listIn, objectIn, textIn } from '../loose.js';
 import { filteredCategories } from '../reason.js';
 import { Members } from './members.js';
 

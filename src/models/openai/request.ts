@@ -5,9 +5,8 @@ import type {
 } from 'openai/resources/chat/completions';
 import { answerText, functionCalls } from '../../core/model.js';
 import type { AnswerBlock, FunctionCall, ModelRequest } from '../../core/model.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, listIn, objectIn, type Json, type JsonObject } from '../../core/json.js';
 import { shortHash } from '../call-ids.js';
-import { listIn, objectIn } from '../loose.js';
 import {
   argumentsToSend,
   markedText,

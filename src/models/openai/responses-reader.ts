@@ -1,11 +1,10 @@
-import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { countIn, isJsonObject, listIn, objectIn, textIn, type JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import { toFunctionCall } from '../conversation.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import type { Ended } from '../ends.js';
 import { opaque, OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
-import { countIn, listIn, objectIn, textIn } from '../loose.js';
 import { PHASE } from './responses-request.js';
 
 /** An item of the output whose stream may not have ended. */

@@ -1,7 +1,6 @@
 import { expect } from '@jest/globals';
-import type { JsonObject } from '../../../src/core/json.js';
+import { listIn, objectIn, type JsonObject } from '../../../src/core/json.js';
 import type { Part } from '../../../src/core/message.js';
-import { listIn, objectIn } from '../../../src/models/loose.js';
 import type { Quirk } from '../quirk.js';
 import { ask } from '../strict-vendor.js';
 import type { VendorRule } from '../vendor-rules.js';

@@ -1,6 +1,5 @@
 import { expect } from '@jest/globals';
-import type { JsonObject } from '../../../src/core/json.js';
-import { listIn, objectIn } from '../../../src/models/loose.js';
+import { listIn, objectIn, type JsonObject } from '../../../src/core/json.js';
 import { askPackage } from '../package-stage.js';
 import {
   azure,

@@ -1,6 +1,5 @@
 import { expect } from '@jest/globals';
-import type { JsonObject } from '../../../src/core/json.js';
-import { listIn, objectIn, textIn } from '../../../src/models/loose.js';
+import { listIn, objectIn, textIn, type JsonObject } from '../../../src/core/json.js';
 import type { Quirk } from '../quirk.js';
 import { ask, type Sent } from '../strict-vendor.js';
 import type { VendorRule } from '../vendor-rules.js';

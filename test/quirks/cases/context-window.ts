@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { z } from 'zod';
 import { defineTool } from '../../../src/core/tool.js';
-import { listIn } from '../../../src/models/loose.js';
+import { listIn } from '../../../src/core/json.js';
 import type { Quirk } from '../quirk.js';
 import { ask, type Asking, type Sent } from '../strict-vendor.js';
 import { MODEL_WIRES, streamOf, type ModelWireName, type VendorAnswer } from '../vendor-streams.js';

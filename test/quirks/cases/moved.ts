@@ -1,13 +1,12 @@
 import { expect } from '@jest/globals';
 import { z } from 'zod';
-import type { JsonObject } from '../../../src/core/json.js';
+import { listIn, objectIn, textIn, type JsonObject } from '../../../src/core/json.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import { textPart } from '../../../src/core/message.js';
 import type { ModelProvider } from '../../../src/core/model.js';
 import { defineTool } from '../../../src/core/tool.js';
 import { newId } from '../../../src/core/ids.js';
 import { createAnthropicProvider } from '../../../src/models/anthropic/provider.js';
-import { listIn, objectIn, textIn } from '../../../src/models/loose.js';
 import { createOpenaiProvider } from '../../../src/models/openai/provider.js';
 import { API_KEY } from '../../support/model-wire.js';
 import { events, ScriptedServer, status } from '../../support/scripted-server.js';

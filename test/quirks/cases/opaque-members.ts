@@ -1,6 +1,5 @@
 import { expect } from '@jest/globals';
-import type { JsonObject } from '../../../src/core/json.js';
-import { listIn, objectIn, textIn } from '../../../src/models/loose.js';
+import { listIn, objectIn, textIn, type JsonObject } from '../../../src/core/json.js';
 import { anthropicStream, toolUseBlock } from '../../support/anthropic-wire.js';
 import { DONE, openaiChunk } from '../../support/openai-wire.js';
 import type { Quirk } from '../quirk.js';

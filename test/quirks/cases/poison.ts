@@ -1,8 +1,7 @@
 import { expect } from '@jest/globals';
-import type { JsonObject } from '../../../src/core/json.js';
+import { listIn, objectIn, textIn, type JsonObject } from '../../../src/core/json.js';
 import type { Part } from '../../../src/core/message.js';
 import type { ModelMessage } from '../../../src/core/model.js';
-import { listIn, objectIn, textIn } from '../../../src/models/loose.js';
 import { answerOf, modelRequest, userMessage } from '../../support/model-requests.js';
 import { API_KEY } from '../../support/model-wire.js';
 import { openaiWire } from '../../support/openai-wire.js';

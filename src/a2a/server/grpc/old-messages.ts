@@ -1,6 +1,6 @@
 import { Role, TaskState } from '@a2a-js/sdk';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
-import { mapMembers, objectOf, objects, textOf } from '../../translate/unchecked.js';
+import { isJsonObject, mapMembers, objectIn, objectsIn, textIn } from '../../../core/json.js';
+import type { Json, JsonObject } from '../../../core/json.js';
 
 /*
  * Translates the messages of A2A 0.3's proto between their JSON, which the dialect uses, and the objects of the SDK's
@@ -38,7 +38,7 @@ type Convert = (json: Json | undefined) => unknown;
 /** Converts a message: absent members get `defaults`, and each of `members` is converted by its own function. */
 function messageOf(defaults: object, members: Readonly<Record<string, Convert>> = {}) {
   return (json: Json | undefined): object => {
-    const given = objectOf(json);
+    const given = objectIn(json);
     return { ...defaults, ...given, ...mapMembers(members, (convert, name) => convert(given[name])) };
   };
 }
@@ -46,7 +46,7 @@ function messageOf(defaults: object, members: Readonly<Record<string, Convert>> 
 const listOf =
   (convert: (item: JsonObject) => unknown): Convert =>
   (json) =>
-    objects(json).map(convert);
+    objectsIn(json).map(convert);
 
 const optional =
   (convert: Convert): Convert =>
@@ -54,12 +54,12 @@ const optional =
     isJsonObject(json) ? convert(json) : undefined;
 
 function mapOf(convert: (value: JsonObject) => unknown): Convert {
-  return (json) => mapMembers(objectOf(json), (value) => convert(objectOf(value)));
+  return (json) => mapMembers(objectIn(json), (value) => convert(objectIn(value)));
 }
 
 /** The number of a name in an enum. Those of 0.3 have the numbers of 1.0. */
 const numberIn = (numbers: Readonly<Record<string, unknown>>, name: Json | undefined): unknown =>
-  numbers[textOf(name)] ?? 0;
+  numbers[textIn(name)] ?? 0;
 
 const toMessage = messageOf(
   { contextId: '', taskId: '', extensions: [] },
@@ -86,9 +86,9 @@ function choice(name: string, value: object): object {
 }
 
 function toStatus(status: Json | undefined): object {
-  const { state, message, timestamp } = objectOf(status);
+  const { state, message, timestamp } = objectIn(status);
   return {
-    state: numberIn(TaskState, textOf(state).replace('CANCELLED', 'CANCELED')),
+    state: numberIn(TaskState, textIn(state).replace('CANCELLED', 'CANCELED')),
     update: optional(toMessage)(message),
     timestamp,
   };
@@ -140,10 +140,10 @@ export const toCard = messageOf(
 
 function toScheme(scheme: JsonObject): object {
   const [kind = '', value] = Object.entries(scheme)[0] ?? [];
-  const { flows, ...rest } = objectOf(value);
-  const [flow, details] = Object.entries(objectOf(flows))[0] ?? [];
+  const { flows, ...rest } = objectIn(value);
+  const [flow, details] = Object.entries(objectIn(flows))[0] ?? [];
   const texts = { description: '', bearerFormat: '', oauth2MetadataUrl: '', ...rest };
   if (flow === undefined) return { scheme: { $case: kind, value: texts } };
-  const known = { refreshUrl: '', scopes: {}, ...objectOf(details) };
+  const known = { refreshUrl: '', scopes: {}, ...objectIn(details) };
   return { scheme: { $case: kind, value: { ...texts, flows: { flow: { $case: flow, value: known } } } } };
 }

@@ -1,11 +1,10 @@
 import { StreamResponse } from '@a2a-js/sdk';
 import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import { LangoError } from '../../../core/errors.js';
-import { isJsonObject, type JsonObject } from '../../../core/json.js';
+import { isJsonObject, objectIn, textIn, type JsonObject } from '../../../core/json.js';
 import { OPERATIONS } from '../operations.js';
 import type { OperationName } from '../requests.js';
 import { PROTO_DIALECT } from '../v03/dialect.js';
-import { objectOf, textOf } from '../../translate/unchecked.js';
 import { decoded, type GrpcMethod, type GrpcService } from './methods.js';
 import { decodesProtoKey, encodesProtoKey } from './proto-key.js';
 import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from './old-messages.js';
@@ -45,7 +44,7 @@ function method(
       const sent = fromDecoded(decoded(deserialize, bytes));
       return { tenant: '', params: PROTO_DIALECT.params(operation, paramsOf(operation, sent)) };
     },
-    encode: (result) => serialize(toMessage(objectOf(PROTO_DIALECT.result(operation, result.toJson())))),
+    encode: (result) => serialize(toMessage(objectIn(PROTO_DIALECT.result(operation, result.toJson())))),
     encodeEvent: (event) =>
       serialize(toChoice(PROTO_DIALECT.event(operation, StreamResponse.toJSON(event) as JsonObject))),
   };
@@ -61,7 +60,7 @@ function paramsOf(operation: OperationName, sent: JsonObject): JsonObject {
   }
   const resource = name ?? parent;
   if (resource === undefined) return rest;
-  const [, taskId, config] = NAME.exec(textOf(resource)) ?? [];
+  const [, taskId, config] = NAME.exec(textIn(resource)) ?? [];
   if (taskId === undefined) throw new LangoError('invalid-input', 'name must have the form tasks/ID.');
   const id = operation.endsWith('Config') ? config : taskId;
   return { ...rest, taskId, id, historyLength: historyLength || undefined };

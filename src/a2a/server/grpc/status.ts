@@ -1,9 +1,8 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Metadata, status, type StatusObject } from '@grpc/grpc-js';
-import type { JsonObject } from '../../../core/json.js';
+import { textIn, type JsonObject } from '../../../core/json.js';
 import type { WireError } from '../../translate/errors.js';
 import { reportedError, type ReportedCall } from '../http-call.js';
-import { textOf } from '../../translate/unchecked.js';
 import { OLD_ERRORS } from '../v03/values.js';
 
 const DETAILS = 'grpc-status-details-bin';
@@ -59,7 +58,7 @@ function encodeStatus({ message, details, retryAfterSeconds }: StatusFacts, code
   return encode(
     [1, code],
     [2, message],
-    ...details.map((detail): Field => [3, encode([1, textOf(detail['@type'])], [2, encodeDetail(detail)])]),
+    ...details.map((detail): Field => [3, encode([1, textIn(detail['@type'])], [2, encodeDetail(detail)])]),
     ...retry,
   );
 }
@@ -70,14 +69,14 @@ function encodeDetail({ fieldViolations, reason, domain, metadata }: JsonObject)
     return encode(
       ...(fieldViolations as readonly JsonObject[]).map(({ field, description }): Field => [
         1,
-        encode([1, textOf(field)], [2, textOf(description)]),
+        encode([1, textIn(field)], [2, textIn(description)]),
       ]),
     );
   const entries = Object.entries(metadata ?? {});
   return encode(
-    [1, textOf(reason)],
-    [2, textOf(domain)],
-    ...entries.map(([key, value]): Field => [3, encode([1, key], [2, textOf(value)])]),
+    [1, textIn(reason)],
+    [2, textIn(domain)],
+    ...entries.map(([key, value]): Field => [3, encode([1, key], [2, textIn(value)])]),
   );
 }
 

@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../../core/json.js';
-import { mapMembers, objectOf, objects } from '../../translate/unchecked.js';
+import { mapMembers, objectIn, objectsIn, type Json, type JsonObject } from '../../../core/json.js';
 
 /** Cards of 0.3 name the version with its patch digit. */
 const VERSION = '0.3.0';
@@ -12,18 +11,18 @@ export type SecurityNotation = 'schema' | 'proto';
  * undefined when the agent does not support 0.3. Leaves out the signatures: they cover the bytes of 1.0.
  */
 export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema'): JsonObject | undefined {
-  const interfaces = objects(json['supportedInterfaces'])
+  const interfaces = objectsIn(json['supportedInterfaces'])
     .filter(({ protocolVersion }) => protocolVersion === '0.3')
     .map(({ url, protocolBinding }) => ({ url, transport: protocolBinding }));
   const [main] = interfaces;
   if (!main) return undefined;
   const { supportedInterfaces: _new, signatures: _signed, ...rest } = json;
   const { securityRequirements, capabilities, securitySchemes, skills, ...same } = rest;
-  const { extendedAgentCard, ...abilities } = objectOf(capabilities);
+  const { extendedAgentCard, ...abilities } = objectIn(capabilities);
   const isSchema = notation === 'schema';
   const requirements = (needed: Json): Json => (isSchema ? toOldRequirements(needed) : needed);
   const schemes = (given: Json): Json =>
-    isSchema ? mapMembers(objectOf(given), (scheme) => toOldScheme(objectOf(scheme))) : given;
+    isSchema ? mapMembers(objectIn(given), (scheme) => toOldScheme(objectIn(scheme))) : given;
   return {
     ...same,
     protocolVersion: VERSION,
@@ -31,7 +30,7 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
     preferredTransport: main.transport,
     additionalInterfaces: interfaces,
     capabilities: abilities,
-    skills: objects(skills).map(({ securityRequirements: needed, ...skill }) => ({
+    skills: objectsIn(skills).map(({ securityRequirements: needed, ...skill }) => ({
       ...skill,
       ...(needed !== undefined && { security: requirements(needed) }),
     })),
@@ -46,32 +45,32 @@ export function toOldCard(json: JsonObject, notation: SecurityNotation = 'schema
  * security requirements are in the notation of 0.3 alone, for Go's SDK, whose parser refuses the card with those of 1.0.
  */
 export function toCardOfBoth(json: JsonObject, old: JsonObject, withoutRequirements = false): JsonObject {
-  const oldSchemes = objectOf(old['securitySchemes']);
-  const securitySchemes = mapMembers(objectOf(json['securitySchemes']), (scheme, name) => {
-    const { flows } = objectOf(objectOf(scheme)['oauth2SecurityScheme']);
+  const oldSchemes = objectIn(old['securitySchemes']);
+  const securitySchemes = mapMembers(objectIn(json['securitySchemes']), (scheme, name) => {
+    const { flows } = objectIn(objectIn(scheme)['oauth2SecurityScheme']);
     // Python's SDK reads the flows of 0.3 and verifies the signature over those of 1.0.
-    return { ...objectOf(oldSchemes[name]), ...(flows !== undefined && { flows }), ...objectOf(scheme) };
+    return { ...objectIn(oldSchemes[name]), ...(flows !== undefined && { flows }), ...objectIn(scheme) };
   });
   const both = Object.keys(securitySchemes).length > 0 && { securitySchemes };
-  const oldSkills = objects(old['skills']);
-  const skills = objects(json['skills']).map((skill, index) => ({ ...oldSkills[index], ...skill }));
+  const oldSkills = objectsIn(old['skills']);
+  const skills = objectsIn(json['skills']).map((skill, index) => ({ ...oldSkills[index], ...skill }));
   const card = { ...old, ...json, ...both, skills };
   return withoutRequirements ? withoutNewRequirements(card) : card;
 }
 
 function withoutNewRequirements({ securityRequirements: _new, ...card }: JsonObject): JsonObject {
-  return { ...card, skills: objects(card['skills']).map(({ securityRequirements: _, ...skill }) => skill) };
+  return { ...card, skills: objectsIn(card['skills']).map(({ securityRequirements: _, ...skill }) => skill) };
 }
 
 /** 1.0 names the kind of a scheme by the member that holds it, 0.3 by a type. */
 function toOldScheme(scheme: JsonObject): JsonObject {
   const [kind = '', value] = Object.entries(scheme)[0] ?? [];
-  const { location, flows, ...rest } = objectOf(value);
+  const { location, flows, ...rest } = objectIn(value);
   switch (kind) {
     case 'apiKeySecurityScheme':
       return { type: 'apiKey', in: location, ...rest };
     case 'oauth2SecurityScheme': {
-      const { deviceCode: _unknown, ...known } = objectOf(flows);
+      const { deviceCode: _unknown, ...known } = objectIn(flows);
       return { type: 'oauth2', flows: known, ...rest };
     }
     case 'openIdConnectSecurityScheme':
@@ -84,7 +83,7 @@ function toOldScheme(scheme: JsonObject): JsonObject {
 }
 
 function toOldRequirements(requirements: Json): Json {
-  return objects(requirements).map(({ schemes }) =>
-    mapMembers(objectOf(schemes), (scopes) => objectOf(scopes)['list'] ?? []),
+  return objectsIn(requirements).map(({ schemes }) =>
+    mapMembers(objectIn(schemes), (scopes) => objectIn(scopes)['list'] ?? []),
   );
 }

@@ -1,7 +1,6 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
+import { isJsonObject, objectIn, objectsIn, textIn, type Json, type JsonObject } from '../../../core/json.js';
 import { commonRoutes, type Dialect, type RestDialect } from '../dialect.js';
 import { PROTO_PARTS, SCHEMA_PARTS, type PartDialect } from '../../translate/old-parts.js';
-import { objectOf, objects, textOf } from '../../translate/unchecked.js';
 import type { OperationName } from '../requests.js';
 import { toOldCard, type SecurityNotation } from './card.js';
 import { PROTO_FIELDS, SCHEMA_FIELDS, toOldViolation } from './fields.js';
@@ -77,7 +76,7 @@ export const PROTO_DIALECT: Dialect = createDialect({
   waits: (blocking) => blocking === true,
   configName: ({ taskId, id }) => ({ taskId, id }),
   config: (config) => ({
-    name: `tasks/${textOf(config['taskId'])}/pushNotificationConfigs/${textOf(config['id'])}`,
+    name: `tasks/${textIn(config['taskId'])}/pushNotificationConfigs/${textIn(config['id'])}`,
     pushNotificationConfig: toPushConfig(config),
   }),
   configs: (configs) => ({ configs }),
@@ -109,7 +108,7 @@ export const REST_0_3: RestDialect = {
   ...PROTO_DIALECT,
   type: 'application/json',
   routes: commonRoutes('/v1', '/card'),
-  params: (operation, params) => PROTO_DIALECT.params(operation, objectOf(fromProtoNames(params))),
+  params: (operation, params) => PROTO_DIALECT.params(operation, objectIn(fromProtoNames(params))),
   result: (operation, json) => PROTO_DIALECT.result(operation, json) ?? {},
   error: ({ jsonRpcCode, message, details }) => ({
     type: OLD_ERRORS[jsonRpcCode],
@@ -124,7 +123,7 @@ function createDialect(notation: Notation): Dialect {
     version: '0.3',
     params: (operation, params) => fromParams(notation, operation, params),
     result(operation, json) {
-      const value = objectOf(json);
+      const value = objectIn(json);
       switch (operation) {
         case 'SendMessage':
           return toChoice(notation, value, ENDS);
@@ -135,7 +134,7 @@ function createDialect(notation: Notation): Dialect {
         case 'GetTaskPushNotificationConfig':
           return notation.config(value);
         case 'ListTaskPushNotificationConfigs':
-          return notation.configs(objects(value['configs']).map(notation.config));
+          return notation.configs(objectsIn(value['configs']).map(notation.config));
         case 'GetExtendedAgentCard':
           return toOldCard(value, notation.security) ?? json;
         default:
@@ -200,25 +199,25 @@ function toChoice(notation: Notation, json: JsonObject, last: readonly string[])
   if (isJsonObject(task)) return notation.choice('task', toTask(notation, task));
   if (isJsonObject(message)) return notation.choice('message', toMessage(notation, message));
   if (isJsonObject(statusUpdate)) {
-    const status = objectOf(statusUpdate['status']);
-    const final = last.includes(textOf(status['state']).slice(STATE.length));
+    const status = objectIn(statusUpdate['status']);
+    const final = last.includes(textIn(status['state']).slice(STATE.length));
     return notation.choice('statusUpdate', { ...statusUpdate, status: toStatus(notation, status), final });
   }
-  const update = objectOf(artifactUpdate);
+  const update = objectIn(artifactUpdate);
   return notation.choice('artifactUpdate', {
     ...update,
-    artifact: toArtifact(notation, objectOf(update['artifact'])),
+    artifact: toArtifact(notation, objectIn(update['artifact'])),
   });
 }
 
 function toTask(notation: Notation, { status, artifacts, history, ...rest }: JsonObject): JsonObject {
   return {
     ...rest,
-    status: toStatus(notation, objectOf(status)),
-    artifacts: artifacts && objects(artifacts).map((artifact) => toArtifact(notation, artifact)),
+    status: toStatus(notation, objectIn(status)),
+    artifacts: artifacts && objectsIn(artifacts).map((artifact) => toArtifact(notation, artifact)),
     history:
       history &&
-      objects(history).map((message) => notation.withKind('message', toMessage(notation, message))),
+      objectsIn(history).map((message) => notation.withKind('message', toMessage(notation, message))),
   };
 }
 
@@ -226,7 +225,7 @@ function toStatus(notation: Notation, status: JsonObject): JsonObject {
   const { state, message } = status;
   return {
     ...status,
-    state: notation.toState(textOf(state)),
+    state: notation.toState(textIn(state)),
     message: isJsonObject(message) ? notation.withKind('message', toMessage(notation, message)) : undefined,
   };
 }
@@ -240,5 +239,5 @@ function toArtifact(notation: Notation, artifact: JsonObject): JsonObject {
 }
 
 function toParts(notation: Notation, parts: Json | undefined): Json {
-  return objects(parts).map((part) => notation.parts.to(part));
+  return objectsIn(parts).map((part) => notation.parts.to(part));
 }
