@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from './canonical-json.js';
-import { isJsonObject, type Json, type JsonObject } from './json.js';
+import { isJsonObject, mapMembers, type Json, type JsonObject } from './json.js';
 import { typesOf } from './json-schema.js';
 
 /** The names of arguments that all vendors take. */
@@ -180,7 +180,7 @@ function described(given: JsonObject): JsonObject {
   return {
     ...Object.fromEntries<Json | undefined>(kept),
     ...(value !== undefined && { enum: [value] }),
-    ...(isJsonObject(properties) && { properties: eachDescribed(properties as Members) }),
+    ...(isJsonObject(properties) && { properties: mapMembers(properties as Members, described) }),
     ...(isList && { items: itemsOf(items, prefixItems) }),
     ...(further === true && { additionalProperties: true }),
     ...(isJsonObject(further) && { additionalProperties: described(further) }),
@@ -194,9 +194,6 @@ const CHANGED: ReadonlySet<string> = new Set([
   ...['properties', 'additionalProperties', 'items', 'prefixItems', 'const'],
   ...['anyOf', 'oneOf', 'not', 'then', 'else'],
 ]);
-
-const eachDescribed = (members: Members): Members =>
-  Object.fromEntries(Object.entries(members).map(([key, member]) => [key, described(member)]));
 
 /** Merges the members of `allOf` into the schema around it, whose own members win. */
 function withoutAllOf({ allOf, ...own }: JsonObject): JsonObject {

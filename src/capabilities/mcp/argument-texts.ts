@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, mapMembers, type Json, type JsonObject } from '../../core/json.js';
 import { safeLine, safeText } from '../../terminal/safe-text.js';
 
 /** A longer value is no word to choose, and may be an instruction. */
@@ -31,9 +31,7 @@ function plainMember(key: string, value: Json): Json | undefined {
     case 'default':
       return isPlain(value) ? value : undefined;
     case 'properties':
-      return Object.fromEntries(
-        Object.entries(value as JsonObject).map(([name, one]) => [name, withPlainTexts(one as JsonObject)]),
-      );
+      return mapMembers(value as JsonObject, (one) => withPlainTexts(one as JsonObject));
     default:
       return plainBranches(value);
   }
