@@ -2,10 +2,8 @@ import { rootAgentName, type Agent, type AgentLimits, type DailySpending } from 
 import type { PeerDirectory } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import { defined } from '../core/json.js';
-import type { Recollection, RunMemory } from '../core/run.js';
-import { NOTHING_RECALLED } from '../core/run.js';
+import { NOTHING_RECALLED, type Recollection, type RunMemory, type Run, type RunEnd } from '../core/run.js';
 import type { ModelMessage, ModelProvider } from '../core/model.js';
-import type { Run, RunEnd } from '../core/run.js';
 import { scrubData } from '../scrub/data.js';
 import { isFromOutside, type Scope } from '../core/task.js';
 import type { AgentFunction } from './agent-function.js';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { oncePerList } from '../core/bounded-cache.js';
-import type { ModelMessage } from '../core/model.js';
-import { functionCalls } from '../core/model.js';
+import { functionCalls, type ModelMessage } from '../core/model.js';
 import { oneLine, shorten } from '../core/text.js';
 import { reply, typedFunction, type AgentFunction } from './agent-function.js';
 import { capabilityDescription } from './capabilities.js';

@@ -3,10 +3,9 @@ import { canonicalJson } from '../core/canonical-json.js';
 import type { AgentLimits } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import { assertJsonValue } from '../core/json.js';
-import type { TaskEvent, TaskRecord } from '../core/task.js';
+import { TASK_STATES, type TaskEvent, type TaskRecord } from '../core/task.js';
 import type { ForkPlace } from '../core/fork.js';
 import { eventBody, grant } from './event-schema.js';
-import { TASK_STATES } from '../core/task.js';
 
 const FORMAT = 'lango-task';
 /** A later version of Lango reads every earlier version of the format. */

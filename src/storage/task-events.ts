@@ -1,8 +1,7 @@
 import type { NewEvent, TaskEvent } from '../core/task.js';
 import type { NewInput, NewTask, TaskStore } from '../stores/tasks.js';
 import { assertUnchanged, eventsIn, isOfSession, type EventRow } from './event-rows.js';
-import type { EncodedEvent } from './rows.js';
-import { CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent } from './rows.js';
+import { CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent, type EncodedEvent } from './rows.js';
 import { assertKeys } from '../stores/records.js';
 import { all, type SqlDatabase } from '../core/sql.js';
 import type { EncodedBatch } from './task-changes.js';

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { causesOf, isLangoError, LangoError, loadPackage } from '../../core/errors.js';
 import { abortable } from '../../core/time.js';
 import { basicAuth } from '../../http/oauth-client.js';
-import { endpointIn, findIssuer, mcpLibrary, unusable } from './issuer.js';
-import type { Issuer, LoginOptions } from './issuer.js';
+import { endpointIn, findIssuer, mcpLibrary, unusable, type Issuer, type LoginOptions } from './issuer.js';
 
 /** The kept tokens of a person, with what is needed to renew them. All of it is a secret. */
 export const signIn = z.object({

@@ -1,7 +1,6 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
 import type { JsonObject } from '../../core/json.js';
-import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
-import { functionCalls } from '../../core/model.js';
+import { functionCalls, type AnswerBlock, type FunctionResult, type ModelRequest } from '../../core/model.js';
 import { argumentsToSend, MARKED_TURNS, toContent, toVendorRequest } from '../conversation.js';
 import type { Content, Turn, VendorRequest } from '../conversation.js';
 import type { BodyContext, Tuning } from '../vendor.js';

@@ -37,8 +37,7 @@ import {
   retakeTask,
   setDamagedAside,
 } from '../task-changes.js';
-import { DAY_MS, encodeBatch, encodeMessage, sessionEvents } from '../task-events.js';
-import type { TaskLimits } from '../task-events.js';
+import { DAY_MS, encodeBatch, encodeMessage, sessionEvents, type TaskLimits } from '../task-events.js';
 import { listTasks } from '../task-list.js';
 import { taskSql, type TaskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
