@@ -127,7 +127,7 @@ function eventsOf(task: RecordedTask, ids: ReadonlyMap<string, string>): readonl
   return [mark, ...events, { author: agent, body: end }];
 }
 
-/** A file may name any task of this server: a reference is left out, and a delegation names the imported task. */
+/** A file may name any task of this server: a reference is left out, and delegations and forks name imported tasks. */
 function localBody(given: TaskEvent['body'], ids: ReadonlyMap<string, string>): EventBody {
   const { from: _, ...rest } = given as EventBody & { readonly from?: unknown };
   const body = rest as EventBody;
@@ -135,6 +135,7 @@ function localBody(given: TaskEvent['body'], ids: ReadonlyMap<string, string>): 
     case 'message':
       return { ...body, message: plainMessage(body.message) };
     case 'delegation-task':
+    case 'fork':
       return { ...body, taskId: ids.get(body.taskId) ?? `elsewhere-${hashJson(body.taskId).slice(0, 32)}` };
     case 'run-end':
       return { ...body, fromOutside: true };
