@@ -16,6 +16,8 @@ export interface Overview {
   readonly ended: readonly { readonly at: number; readonly state: TaskState; readonly tasks: number }[];
   /** The usage of these tasks, with all that they delegated. */
   readonly usage: readonly (UsageRow & { readonly at: number })[];
+  /** The tasks of `usage` that cost most, by currency; those without a price are not among them. */
+  readonly costliest: readonly (TaskLine & { readonly cost: number; readonly currency: string })[];
   /** The most frequent errors first. */
   readonly errors: readonly ErrorFigures[];
 }

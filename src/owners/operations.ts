@@ -31,22 +31,19 @@ const taskLine = z.object({
 });
 const percentiles = z.object({ p50: z.number(), p95: z.number() });
 const usageAt = billRow.omit({ day: true }).extend({ at: z.number() });
+const agentFigures = z.object({
+  ...{ agent: z.string(), tasks: z.number(), failed: z.number() },
+  ...{ time: percentiles.exactOptional(), firstText: percentiles.exactOptional() },
+});
 const overview = z.object({
   from: z.number(),
   partMs: z.number(),
   isCut: z.boolean(),
   running: z.array(taskLine).readonly(),
-  agents: z
-    .array(
-      z.object({
-        ...{ agent: z.string(), tasks: z.number(), failed: z.number() },
-        time: percentiles.exactOptional(),
-        firstText: percentiles.exactOptional(),
-      }),
-    )
-    .readonly(),
+  agents: z.array(agentFigures).readonly(),
   ended: z.array(z.object({ at: z.number(), state: taskState, tasks: z.number() })).readonly(),
   usage: z.array(usageAt).readonly(),
+  costliest: z.array(taskLine.extend({ cost: z.number(), currency: z.string() })).readonly(),
   errors: z
     .array(
       z.object({

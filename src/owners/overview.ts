@@ -24,6 +24,7 @@ const HOURS_BY_HOUR = 48;
 const MAX_TASKS = 500;
 const MAX_RUNNING = 20;
 const MAX_ERRORS = 8;
+const MAX_COSTLIEST = 5;
 /** The first text of a model comes within these events, or is not looked for. */
 const FIRST_EVENTS = 8;
 const READS_AT_ONCE = 20;
@@ -73,6 +74,7 @@ export function createOwnedOverview(parts: OverviewParts): OwnedOverview {
         ...{ at: partOf(all[0]!), state: all[0]!.task.state, tasks: all.length },
       })),
       usage: [...Map.groupBy(own, partOf)].flatMap(([at, all]) => usageRows(all, at)),
+      costliest: costliestOf(own),
       errors: errorsIn(told),
     };
   };
@@ -139,6 +141,18 @@ export function percentilesOf(values: readonly number[]): Percentiles | undefine
 function usageRows(told: readonly Told[], at: number): readonly (UsageRow & { at: number })[] {
   const { rows = [] } = told.reduce((sum, { summary }) => addUsage(sum, summary.usage), NO_USAGE);
   return rows.map((row) => ({ at, ...row }));
+}
+
+/** A task with models of two currencies is there once for each. */
+function costliestOf(told: readonly Told[]): Overview['costliest'] {
+  const costs = told.flatMap((one) => {
+    const priced = (one.summary.usage.rows ?? []).filter(({ cost = 0 }) => cost > 0);
+    return [...Map.groupBy(priced, ({ currency }) => currency)].map(([currency, rows]) => ({
+      ...{ ...lineOf(one), currency },
+      cost: rows.reduce((sum, { cost = 0 }) => sum + cost, 0),
+    }));
+  });
+  return costs.sort((a, b) => b.cost - a.cost).slice(0, MAX_COSTLIEST);
 }
 
 function errorsIn(told: readonly Told[]): readonly ErrorFigures[] {

@@ -1,18 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import type { Page } from 'playwright-core';
-import { silentLogger } from '../../src/core/logger.js';
-import type { UsageRow } from '../../src/core/model.js';
-import type { NewEvent } from '../../src/core/task.js';
-import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { status } from '../support/scripted-server.js';
-import { acceptOne, delta, fenceOf, message, RUN_START, runEnd } from '../suites/task-store-fixtures.js';
+import { writePast } from './past.js';
 import { describeConsole, seriousFaults, shot, Stage, TOKEN } from './stage.js';
 
-const HOUR_MS = 60 * 60 * 1_000;
-const ROOT = 'lango-orchestrator';
-const SCOPE = { tenant: '', owner: 'default' };
 const HOSTILE = '<img src=x onerror="window.hurt=1">\u202Etxt';
 
 let stage: Stage;
@@ -21,43 +13,7 @@ const faults: string[] = [];
 
 const go = (place: string) => page.evaluate(`void (location.hash = ${JSON.stringify(place)})`);
 
-/** Writes the tasks of a day and a half, with the stores of the server. */
-async function fill(folder: string): Promise<void> {
-  let now = Date.now() - 36 * HOUR_MS;
-  const file = path.join(folder, 'lango.db');
-  const time = () => now;
-  const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger, now: time });
-  const store = storage.tasks;
-  const row = (agent: string, model: string, input: number): UsageRow => ({
-    ...{ node: storage.nodeId, agent, model, input, output: input / 4, cached: 0 },
-    ...{ currency: 'USD', cost: input / 100_000 },
-  });
-  for (let hour = 0; hour < 36; hour += 1) {
-    const began = now;
-    for (let count = 0; count <= hour % 4; count += 1) {
-      const hasFailed = hour % 7 === 3 && count === 0;
-      const child = { agent: 'operator', scope: SCOPE, lease: 'w', parentTaskId: 'none' };
-      const grant = { chain: [`${ROOT}@${storage.nodeId}`], depth: 4 };
-      const text = hasFailed ? HOSTILE : `sort the letters of hour ${hour}`;
-      const own = await acceptOne(store, { agent: ROOT, scope: SCOPE, lease: 'w', message: message(text) });
-      const below = await acceptOne(store, { ...child, grant, message: message('list the letters') });
-      await store.append(fenceOf(own), [RUN_START, turnStart]);
-      now += 300 + hour * 40;
-      await store.append(fenceOf(own), [delta('Sorted')]);
-      now += 1_000 + 100 * count;
-      await store.append(fenceOf(below), [RUN_START, runEnd('completed')]);
-      const rows = [row(ROOT, 'anthropic/claude-large', 4_000 + hour * 90), row('operator', HOSTILE, 900)];
-      const usage = { input: 4_900, output: 1_225, cached: 0, rows };
-      const { author, body } = runEnd(hasFailed ? 'failed' : 'completed', hasFailed ? HOSTILE : undefined);
-      const reason = hasFailed ? { reason: 'model-unreachable' } : {};
-      await store.append(fenceOf(own), [{ author, body: { ...body, usage, ...reason } } as NewEvent]);
-    }
-    now = began + HOUR_MS;
-  }
-  await storage.close();
-}
-
-const turnStart: NewEvent = { author: ROOT, body: { type: 'turn-start', step: 't1' } };
+const fill = (folder: string) => writePast(folder, { failed: HOSTILE, why: HOSTILE, model: HOSTILE });
 
 describeConsole('what the console draws', () => {
   beforeAll(async () => {
@@ -79,7 +35,9 @@ describeConsole('what the console draws', () => {
     await page.getByRole('img', { name: /^Tokens: anthropic\/claude-large/ }).waitFor();
     await page.locator('.plot canvas').nth(2).waitFor();
     expect(await page.locator('.tiles').innerText()).toMatch(/Time of a task\s+[\d.]+ s\s+p95 [\d.]+ s/);
-    expect(await page.locator('.panel').last().innerText()).toMatch(/model-unreachable .* took [\d.]+ s/s);
+    expect(await page.locator('.panel').filter({ hasText: 'Errors' }).innerText()).toMatch(
+      /model-unreachable .* took [\d.]+ s/s,
+    );
     await shot(page, 'overview');
     expect(await seriousFaults(page)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 800 });
@@ -103,7 +61,7 @@ describeConsole('what the console draws', () => {
     expect(await page.locator('.graph').innerHTML()).toMatch(
       /operator.*lango-orchestrator|lango-orch.*operator/s,
     );
-    await page.getByRole('row', { name: /people lango-orchestrator \d+ \d 2\.\d s/ }).waitFor();
+    await page.getByRole('row', { name: /people lango-orchestrator loom \d+ \d 2\.\d s/ }).waitFor();
     await shot(page, 'map');
     expect(await seriousFaults(page)).toEqual([]);
     expect(faults).toEqual([]);
@@ -152,7 +110,7 @@ describeConsole('what the console draws', () => {
       page.getByRole('button', { name: 'Export CSV' }).click(),
     ]);
     const [head, ...lines] = (await readFile(await saved.path(), 'utf8')).split('\r\n');
-    expect(head).toBe('day,owner,node,agent,model,input,output,cached,written,cost,currency');
+    expect(head).toBe('day,owner,node,agent,model,input,output,cached,written,cost,currency,nodeId');
     expect(lines.some((line) => line.includes(',"<img src=x onerror=""window.hurt=1"">'))).toBe(true);
     expect(faults).toEqual([]);
   });

@@ -167,7 +167,7 @@ export const STORY_PIECES = 40;
 export const endMayCome = Promise.withResolvers<void>();
 
 /** The vendor's script: it delegates requests about files, and responds to the rest itself. */
-async function answer(response: ServerResponse, request: RecordedRequest): Promise<void> {
+export async function answer(response: ServerResponse, request: RecordedRequest): Promise<void> {
   const { messages, functions } = anthropicWire.sent(request.body);
   const asked = JSON.stringify(messages);
   const last = messages.at(-1) ?? '';

@@ -95,7 +95,12 @@ it('sums up the tasks of an owner in a time, and what a delegated one cost only 
       { agent: 'helper', tasks: 1, failed: 0, ...figuresOf },
     ],
     usage: [{ at, agent: 'helper', model: 'm', input: 20, output: 10, cost: 1 }],
+    costliest: [
+      { title: 'sort it', cost: 0.5, currency: 'USD' },
+      { title: 'sort it', cost: 0.5 },
+    ],
   });
+  expect(figures.costliest).toHaveLength(2);
   expect(figures.ended).toEqual(
     expect.arrayContaining([
       { at, state: 'completed', tasks: 1 },

@@ -91,10 +91,12 @@ const COLUMNS = [
   'written',
   'cost',
   'currency',
+  'nodeId',
 ] as const;
 
 function csvOf(rows: readonly BillRow[]): string {
-  const lines = rows.map((row) => COLUMNS.map((name) => cellOf(row[name] ?? '')).join(','));
+  const named = rows.map((row) => ({ ...row, node: nodeName(row.node), nodeId: row.node }));
+  const lines = named.map((row) => COLUMNS.map((name) => cellOf(row[name] ?? '')).join(','));
   return `${[COLUMNS.join(','), ...lines].join('\r\n')}\r\n`;
 }
 
@@ -152,7 +154,19 @@ export function BillView() {
         >
           <tbody>
             {groups.map(([name, rows]) => (
-              <Sums key={name} name={name} rows={rows}>
+              <Sums
+                key={name}
+                name={name}
+                rows={rows}
+                onChoose={
+                  group === 'day'
+                    ? () => {
+                        setDay(name);
+                        setGroup('agent');
+                      }
+                    : undefined
+                }
+              >
                 <meter max={most} value={tokens(rows)} aria-label={`Tokens of ${name}`} />
               </Sums>
             ))}
@@ -172,14 +186,25 @@ export function BillView() {
   );
 }
 
-function Sums({
-  name,
-  rows,
-  children,
-}: Readonly<{ name: string; rows: readonly BillRow[]; children?: ComponentChildren }>) {
+interface SumsProps {
+  readonly name: string;
+  readonly rows: readonly BillRow[];
+  readonly onChoose?: (() => void) | undefined; // Shows what is in the row.
+  readonly children?: ComponentChildren;
+}
+
+function Sums({ name, rows, onChoose, children }: SumsProps) {
   return (
     <tr>
-      <th scope="row">{name}</th>
+      <th scope="row">
+        {onChoose ? (
+          <Button class="link" onClick={onChoose}>
+            {name}
+          </Button>
+        ) : (
+          name
+        )}
+      </th>
       <td>{children}</td>
       <td class="number">{number(rows.reduce((sum, { input }) => sum + input, 0))}</td>
       <td class="number">{number(rows.reduce((sum, { output }) => sum + output, 0))}</td>

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ask, listTasks, newId } from './api.js';
-import { addFiles, Composer, newDraft, write, type Draft } from './composer.js';
+import { addFiles, Composer, draftOf, write, type Draft } from './composer.js';
 import { Conversation } from './conversation.js';
 import { useFollowed } from './follow.js';
 import { useFollowing } from './following.js';
@@ -9,7 +9,8 @@ import { agentsOf, node, readCard } from './node.js';
 import { Button, Choice, link, names, Note, useAction, useLoaded } from './page.js';
 import { Parts, visible } from './parts.js';
 import { Questions } from './questions.js';
-import { hasEnded, stateWords, waits, type Message, type Task } from './wire.js';
+import { State } from './tasks.js';
+import { hasEnded, waits, type Message, type Task } from './wire.js';
 
 /** A chat is one context of an agent; its address names both, so that it can be opened again. */
 export function ChatView() {
@@ -31,7 +32,7 @@ function Chat({ agent, contextId }: Readonly<{ agent: string; contextId: string 
   const [begun, setBegun] = useState<readonly Task[]>([]);
   const [replies, setReplies] = useState<readonly Message[]>([]);
   const [present, setPresent] = useState<Readonly<Record<string, Task>>>({});
-  const draft = useMemo(newDraft, []);
+  const draft = useMemo(() => draftOf(contextId), [contextId]);
   const { box, follows, toEnd } = useFollowing();
   const { note, act } = useAction();
   const { value: earlier, fault } = useLoaded(() => tasksOf(agent, contextId), [agent, contextId]);
@@ -160,7 +161,9 @@ function Turn({ agent, id, onEdit, onChange }: TurnProps) {
       <Conversation view={view} onEdit={onEdit} />
       <Questions agent={agent} task={{ ...task.value, status: view.status }} />
       <p class="facts">
-        <a href={link('tasks', agent, id)}>{stateWords(state)}</a>{' '}
+        <a href={link('tasks', agent, id)}>
+          <State state={state} />, see how
+        </a>{' '}
         {isAway.value && 'The connection is lost. The output continues as soon as the server responds.'}
       </p>
     </>

@@ -1,22 +1,35 @@
 import { useState } from 'preact/hooks';
 import type { ComparedEvent, Divergence } from '../../core/fork.js';
-import { owner } from './api.js';
-import { Field, link, Note, useLoaded } from './page.js';
+import { listTasks, owner } from './api.js';
+import { Ago, Choice, Field, link, Note, useLoaded } from './page.js';
 import { visible } from './parts.js';
-import { forkIn, type Task } from './wire.js';
+import { LISTED_MESSAGES, titleOf } from './tasks.js';
+import { forkIn, stateWords, type Task } from './wire.js';
 
 /** The characters of the id of a task. */
 const ID_CHARACTERS = 36;
+const MOST_CHOICES = 30;
+const CHOICE_CHARACTERS = 60;
 
 interface CompareProps {
   readonly agent: string;
   readonly task: Task;
 }
 
+/** The newest other tasks of the agent, those that were asked the same first. */
+async function choicesFor(agent: string, task: Task): Promise<readonly Task[]> {
+  const { tasks } = await listTasks(agent, { historyLength: LISTED_MESSAGES });
+  const others = tasks.filter(({ id }) => id !== task.id);
+  const isAlike = (one: Task) => Number(titleOf(one) === titleOf(task));
+  return others.toSorted((a, b) => isAlike(b) - isAlike(a)).slice(0, MOST_CHOICES);
+}
+
 /** Two tasks side by side, from the first event at which they part. */
 export function Compare({ agent, task }: CompareProps) {
-  const [written, setWritten] = useState(forkIn(task)?.taskId ?? '');
-  const other = written.trim();
+  const [written, setWritten] = useState<string>();
+  const { value: choices = [] } = useLoaded(() => choicesFor(agent, task), [agent, task.id]);
+  const [alike] = choices.filter((one) => titleOf(one) === titleOf(task));
+  const other = (written ?? forkIn(task)?.taskId ?? alike?.id ?? '').trim();
   const isWhole = other.length === ID_CHARACTERS;
   const { value, fault } = useLoaded(
     async () =>
@@ -27,48 +40,95 @@ export function Compare({ agent, task }: CompareProps) {
         : undefined,
     [task.id, isWhole && other, task.status.state],
   );
+  const known = choices.find(({ id }) => id === other);
   return (
     <section aria-label="Comparison">
       <div class="filters">
-        <Field label="Compare with the task (id)" size={ID_CHARACTERS} value={written} onText={setWritten} />
+        <Choice
+          label="With another task"
+          value={known?.id ?? ''}
+          names={['', ...choices.map(({ id }) => id)]}
+          wordsOf={(id) => choiceWords(choices.find((one) => one.id === id))}
+          onChoose={setWritten}
+        />
+        <Field label="Compare with the task (id)" size={ID_CHARACTERS} value={other} onText={setWritten} />
       </div>
-      {!isWhole && <Note>Write the id of another task of yours. The page of each task shows it.</Note>}
+      {!isWhole && <Note>Choose another task, or write the id of one: the page of each task shows it.</Note>}
       {isWhole && !value && <Note>{fault || 'Comparing the tasks…'}</Note>}
       {isWhole && value && fault && <Note>{fault}</Note>}
       {isWhole && value?.isSame && <p>Both did the same.</p>}
       {isWhole && value && !value.isSame && (
         <div class="columns">
-          <Side title="The other task" href={link('tasks', agent, other)} events={value.a} />
-          <Side title="This task" href={link('tasks', agent, task.id)} events={value.b} />
+          <Side title="The other task" href={link('tasks', agent, other)} task={known} events={value.a} />
+          <Side title="This task" href={link('tasks', agent, task.id)} task={task} events={value.b} />
         </div>
       )}
     </section>
   );
 }
 
-type SideProps = Readonly<{ title: string; href: string; events: readonly ComparedEvent[] }>;
+function choiceWords(task: Task | undefined): string {
+  if (!task) return 'choose one';
+  const { state, timestamp } = task.status;
+  const time = timestamp === undefined ? '' : new Date(timestamp).toLocaleString();
+  return visible(`${titleOf(task).slice(0, CHOICE_CHARACTERS)} – ${stateWords(state)}, ${time}`);
+}
 
-function Side({ title, href, events }: SideProps) {
+type SideProps = Readonly<{
+  title: string;
+  href: string;
+  task: Task | undefined;
+  events: readonly ComparedEvent[];
+}>;
+
+function Side({ title, href, task, events }: SideProps) {
   return (
     <section class="panel">
       <h3>
-        <a href={href}>{title}</a>
+        <a href={href}>{title}</a>{' '}
+        <small>
+          <Ago at={task?.status.timestamp} />
+        </small>
       </h3>
       {events.length === 0 && <p>It did nothing more.</p>}
       <ol class="deeds">
-        {events.map(({ seq, author, type, text }, index) => (
-          <li key={seq} class={index === 0 ? 'first' : ''}>
+        {events.map((event, index) => (
+          <li key={event.seq} class={index === 0 ? 'first' : ''}>
             <b>
-              {seq} {visible(type)}
+              {event.seq} {visible(event.type)}
             </b>{' '}
             <small>
-              {visible(author)}
+              {visible(event.author)}
               {index === 0 && ' · ✕ the tasks part here'}
             </small>
-            <code>{visible(text)}</code>
+            <Deed event={event} />
           </li>
         ))}
       </ol>
     </section>
   );
+}
+
+/** What was said stands as text, and all else as it was recorded. */
+function Deed({ event: { text } }: Readonly<{ event: ComparedEvent }>) {
+  const said = saidIn(text);
+  return said === undefined ? <code>{visible(text)}</code> : <p class="said">{visible(said)}</p>;
+}
+
+interface Said {
+  readonly content?: readonly { readonly type?: string; readonly text?: string }[];
+  readonly message?: { readonly parts?: readonly { readonly kind?: string; readonly text?: string }[] };
+}
+
+/** The text of an event that holds nothing but text. A long event is cut, so that it is no JSON. */
+function saidIn(json: string): string | undefined {
+  let said: Said;
+  try {
+    said = JSON.parse(json) as Said;
+  } catch {
+    return undefined;
+  }
+  const parts = said.content ?? said.message?.parts ?? [];
+  const texts = parts.map(({ text }) => text);
+  return texts.length > 0 && texts.every((text) => typeof text === 'string') ? texts.join('\n') : undefined;
 }

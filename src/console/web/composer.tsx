@@ -11,10 +11,23 @@ export interface Draft {
   readonly files: Signal<readonly File[]>;
 }
 
-export const newDraft = (): Draft => ({ text: signal(''), files: signal<readonly File[]>([]) });
+const newDraft = (words = ''): Draft => ({ text: signal(words), files: signal<readonly File[]>([]) });
 
 export function addFiles({ files }: Draft, more: FileList | null | undefined): void {
   files.value = [...files.value, ...(more ?? [])];
+}
+
+/** What a page left to be changed and sent again, by its conversation. */
+const left = new Map<string, string>();
+
+/** Leaves a text for the composer of a conversation that is opened next. */
+export const leave = (contextId: string, words: string) => left.set(contextId, words);
+
+/** The draft of a conversation, with a text that was left for it. */
+export function draftOf(contextId: string): Draft {
+  const draft = newDraft(left.get(contextId));
+  left.delete(contextId);
+  return draft;
 }
 
 const MESSAGE_ID = 'message';

@@ -37,7 +37,7 @@ export function MapView() {
       {(fault || away) && <Note>{fault || away}</Note>}
       <Graph label="Agents and who asks them" {...drawn(status, edges)} />
       <Nodes nodes={nodes} />
-      <Edges edges={edges} />
+      <Edges edges={edges} nodes={nodes} status={status} />
     </section>
   );
 }
@@ -95,18 +95,32 @@ function wordsOf({ calls, failed, time }: MapEdge): string {
     .join(' · ');
 }
 
-function Edges({ edges }: Readonly<{ edges: readonly MapEdge[] }>) {
-  const slowest = edges.toSorted((a, b) => (b.time?.p95 ?? 0) - (a.time?.p95 ?? 0));
+/** The name of the node where an agent works: its own, or that of the remote agent's address. */
+function nodeOf(agent: string, nodes: readonly KnownNode[], { peers }: NodeStatus): string {
+  const remote = peers.find(({ name, kind }) => name === agent && kind === 'remote');
+  if (!remote) return nodes[0]?.name ?? '';
+  const host = hostOf(remote.url ?? '');
+  return nodes.find(({ url }) => url !== undefined && hostOf(url) === host)?.name ?? host;
+}
+
+type EdgesProps = Readonly<{ edges: readonly MapEdge[]; nodes: readonly KnownNode[]; status: NodeStatus }>;
+
+/** What people asked holds the time of all that was asked for it, so it says nothing about which agent is slow. */
+function Edges({ edges, nodes, status }: EdgesProps) {
+  const slowest = edges.toSorted(
+    (a, b) => Number(a.from === '') - Number(b.from === '') || (b.time?.p95 ?? 0) - (a.time?.p95 ?? 0),
+  );
   return (
     <Table
-      caption="The same as a table, the slowest first"
-      heads={['Asks', 'Asked', 'Tasks', 'Failed', 'Time p50', 'Time p95']}
+      caption="The same as a table: the slowest agents first, then what people asked, with all that it took"
+      heads={['Asks', 'Asked', 'On node', 'Tasks', 'Failed', 'Time p50', 'Time p95']}
     >
       <tbody>
         {slowest.map((edge) => (
           <tr key={`${asker(edge)} ${edge.to}`}>
             <th scope="row">{visible(asker(edge))}</th>
             <td>{visible(edge.to)}</td>
+            <td>{visible(nodeOf(edge.to, nodes, status))}</td>
             <td class="number">{number(edge.calls)}</td>
             <td class={edge.failed > 0 ? 'number failed' : 'number'}>{number(edge.failed)}</td>
             <td class="number">{edge.time ? duration(edge.time.p50) : '–'}</td>

@@ -57,7 +57,7 @@ const Empty = () => (
 );
 
 function Figures({ overview, waiting }: Loaded) {
-  const { running, agents, ended, usage, errors, isCut } = overview;
+  const { running, agents, ended, usage, errors, costliest, isCut } = overview;
   const root = node.value?.root ?? '';
   const figures = agents.find(({ agent }) => agent === root);
   const count = (...states: readonly string[]) =>
@@ -92,6 +92,7 @@ function Figures({ overview, waiting }: Loaded) {
         <Lines title="Waiting for you" none="Nothing waits for you." rows={waiting.map(waitingLine)} />
         <Lines title="Running" none="Nothing runs." rows={running.map(runningLine)} />
         <Lines title="Errors" none="Nothing failed." rows={errors.map(errorLine)} />
+        <Lines title="Cost most" none="Nothing cost money." rows={costliest.map(costLine)} />
       </div>
       <Charts overview={overview} />
       <Agents overview={overview} />
@@ -189,6 +190,12 @@ const errorLine = ({ agent, reason, text, tasks, newest }: Overview['errors'][nu
     {visible(reason)} · {agent} · <Ago at={isoOf(newest.statusAt)} /> · took{' '}
     {duration(newest.statusAt - newest.createdAt)}
     {text !== '' && <span class="text"> {visible(text)}</span>}
+  </Line>
+);
+
+const costLine = ({ id, agent, title, state, statusAt, ...cost }: Overview['costliest'][number]) => (
+  <Line key={`${id} ${cost.currency}`} {...{ id, agent, title }}>
+    <b>{money([cost])}</b> · <State state={state} /> · <Ago at={isoOf(statusAt)} />
   </Line>
 );
 

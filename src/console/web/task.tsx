@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { ask, owner } from './api.js';
 import { Compare } from './compare.js';
+import { leave } from './composer.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
 import { viewAt, type View } from './fold.js';
@@ -8,7 +9,7 @@ import { Button, link, names, Note, place, Rows, TwoClicks, useAction } from './
 import { Copy, Json, Parts, visible } from './parts.js';
 import { Requests } from './requests.js';
 import { Decisions, Questions } from './questions.js';
-import { titleOf } from './tasks.js';
+import { factsOf, requestOf, State, titleOf } from './tasks.js';
 import { Spending, Tree } from './tree.js';
 import { Waterfall } from './waterfall.js';
 import {
@@ -51,24 +52,26 @@ export function TaskView({ agent, id }: { readonly agent: string; readonly id: s
   return (
     <section>
       <Head followed={followed} task={task.value} view={view} />
-      <label class="scrubber">
-        <span>
-          {at === undefined ? 'As it is now' : 'As it was'}: event {shown} of {total}
-          {isAway.value && `. ${AWAY}`}
-        </span>
-        <input
-          type="range"
-          min={0}
-          max={total}
-          value={shown}
-          onInput={({ currentTarget }) => move(Number(currentTarget.value))}
-          onChange={({ currentTarget }) => {
-            const value = Number(currentTarget.value);
-            rememberEvent(value >= total ? undefined : value);
-          }}
-        />
-      </label>
-      <Fork agent={agent} id={id} at={at === undefined ? undefined : seqAt(events, shown)} />
+      <div class="scrubber">
+        <label>
+          <span>
+            {at === undefined ? 'As it is now' : 'As it was'}: event {shown} of {total}
+            {isAway.value && `. ${AWAY}`}
+          </span>
+          <input
+            type="range"
+            min={0}
+            max={total}
+            value={shown}
+            onInput={({ currentTarget }) => move(Number(currentTarget.value))}
+            onChange={({ currentTarget }) => {
+              const value = Number(currentTarget.value);
+              rememberEvent(value >= total ? undefined : value);
+            }}
+          />
+        </label>
+        <Fork agent={agent} id={id} at={at === undefined ? undefined : seqAt(events, shown)} />
+      </div>
       <nav class="tabs" aria-label="Parts of the task">
         {TABS.map((name) => (
           <a
@@ -100,14 +103,14 @@ function Fork({ agent, id, at }: Readonly<{ agent: string; id: string; at: numbe
     location.hash = link('tasks', agent, made.taskId);
   };
   return (
-    <p>
+    <div>
       <TwoClicks
         label="Fork here"
         confirm="Really go on from here as a new task"
         onConfirm={() => void act(fork)}
       />
       {note && <Note>{note}</Note>}
-    </p>
+    </div>
   );
 }
 
@@ -132,16 +135,24 @@ function Head({
   const { note, act } = useAction();
   const isOver = hasEnded(task.status.state);
   const fork = forkIn(task);
-  const cancel = () => void act(() => ask(agent, 'CancelTask', { id }));
+  const cancel = () => ask(agent, 'CancelTask', { id });
+  const asked = requestOf(task);
+  const edit = async () => {
+    if (!isOver) await cancel();
+    leave(task.contextId, asked);
+    location.hash = link('chat', agent, task.contextId);
+  };
   return (
     <>
       <h2 class="title" dir="auto">
         {visible(titleOf(task))}
       </h2>
       <p class="facts">
-        <span class="state">{stateWords(status.state)}</span> · {agent} ·{' '}
-        {status.timestamp && new Date(status.timestamp).toLocaleString()} · <code>{id}</code> ·{' '}
-        <a href={link('chat', agent, task.contextId)}>Open its conversation</a>
+        <State state={status.state} /> · {agent} ·{' '}
+        {[status.timestamp && new Date(status.timestamp).toLocaleString(), ...factsOf(task)]
+          .filter(Boolean)
+          .join(' · ')}{' '}
+        · id <code>{id}</code> · <a href={link('chat', agent, task.contextId)}>Open its conversation</a>
       </p>
       {fork && (
         <p class="facts">
@@ -149,7 +160,21 @@ function Head({
           <a href={link('tasks', agent, id, 'compare')}>Compare with the task it was forked from</a>
         </p>
       )}
-      {!isOver && <TwoClicks label="Cancel the task" confirm="Really cancel it" onConfirm={cancel} />}
+      <p class="buttons">
+        {asked !== '' && (
+          <Button onClick={() => void act(edit)}>
+            {isOver ? 'Edit and send again' : 'Stop, edit and send again'}
+          </Button>
+        )}
+        {!isOver && (
+          <TwoClicks
+            label="Cancel the task"
+            confirm="Really cancel it"
+            kind="danger"
+            onConfirm={() => void act(cancel)}
+          />
+        )}
+      </p>
       {note && <Note>{note}</Note>}
     </>
   );

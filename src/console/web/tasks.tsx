@@ -20,11 +20,16 @@ class TaskPages {
   #isBusy = false;
 
   readonly #agent: string;
-  readonly #state: string;
+  readonly #filter: object;
 
-  constructor(agent: string, state: string) {
+  /** `isWhole`: the tasks come with all that was said, so that a word in them is found. */
+  constructor(agent: string, state: string, isWhole: boolean) {
     this.#agent = agent;
-    this.#state = state;
+    this.#filter = {
+      historyLength: isWhole ? SEARCHED_MESSAGES : LISTED_MESSAGES,
+      ...(isWhole && { includeArtifacts: true }),
+      ...(state === '' ? {} : { status: `TASK_STATE_${state}` }),
+    };
   }
 
   async more(): Promise<void> {
@@ -48,8 +53,7 @@ class TaskPages {
 
   async #read(pageToken: string): Promise<TaskPage> {
     const page = await listTasks(this.#agent, {
-      historyLength: LISTED_MESSAGES,
-      ...(this.#state === '' ? {} : { status: `TASK_STATE_${this.#state}` }),
+      ...this.#filter,
       ...(pageToken === '' ? {} : { pageToken }),
     });
     this.total = page.totalSize ?? 0;
@@ -58,15 +62,26 @@ class TaskPages {
 }
 
 /** The words by which people know a task: what was asked first, as far as it is known. */
-export function titleOf({ id, history = [] }: Pick<Task, 'id' | 'history'>): string {
-  const asked = history.filter(({ role }) => role === 'ROLE_USER');
-  const words = asked.map(({ parts }) => textOf(parts).trim()).find((text) => text !== '');
+export function titleOf(task: Pick<Task, 'id' | 'history'>): string {
+  const { id } = task;
+  const asked = messagesOf(task);
+  const words = requestOf(task) || undefined;
   const file = asked.flatMap(({ parts }) => parts.flatMap(({ filename = '' }) => filename || [])).at(0);
   return (words ?? file ?? id).slice(0, TITLE_CHARACTERS);
 }
 
+const messagesOf = ({ history = [] }: Pick<Task, 'history'>) =>
+  history.filter(({ role }) => role === 'ROLE_USER');
+
+/** The whole text of the first message that has one; empty when none has. */
+export const requestOf = (task: Pick<Task, 'history'>): string =>
+  messagesOf(task)
+    .map(({ parts }) => textOf(parts).trim())
+    .find((text) => text !== '') ?? '';
+
 const TITLE_CHARACTERS = 200;
-const LISTED_MESSAGES = 10;
+export const LISTED_MESSAGES = 10;
+const SEARCHED_MESSAGES = 100;
 /** The titles of tasks that a list shows without their first message. */
 const titles = new Map<string, string>();
 
@@ -85,6 +100,19 @@ function stateInPlace(): string {
   return STATES.includes(state) ? state : '';
 }
 
+const FOUND_CHARACTERS = 80;
+
+/** What was said around the words that are looked for; empty when the title has them, undefined when nothing does. */
+function foundIn(task: Task, words: string): string | undefined {
+  if (`${titles.get(task.id) ?? titleOf(task)} ${task.id}`.toLowerCase().includes(words)) return '';
+  const { history = [], artifacts = [] } = task;
+  const said = [...history, ...artifacts].map(({ parts }) => textOf(parts)).join('\n');
+  const at = said.toLowerCase().indexOf(words);
+  if (at < 0) return undefined;
+  const from = Math.max(0, at - FOUND_CHARACTERS / 2);
+  return `${from > 0 ? '…' : ''}${said.slice(from, at + words.length + FOUND_CHARACTERS)}`;
+}
+
 export function TasksView() {
   const status = node.value;
   const [agent, setAgent] = useState<string>();
@@ -100,42 +128,53 @@ export function TasksView() {
       draw((before) => before + 1);
       return '';
     });
+  const words = search.trim().toLowerCase();
+  const isWhole = words !== '';
   useEffect(() => {
     if (chosen === undefined) return undefined;
-    const current = new TaskPages(chosen, state);
+    const current = new TaskPages(chosen, state, isWhole);
     pages.current = current;
     change(() => current.more());
     const timer = setInterval(() => {
       if (!document.hidden) change(() => current.refresh());
     }, REFRESH_MS);
     return () => clearInterval(timer);
-  }, [chosen, state]);
-  const { tasks = [], next = '', total = 0 } = pages.current ?? {};
-  const words = search.trim().toLowerCase();
-  const found = tasks.filter((task) =>
-    `${titles.get(task.id) ?? titleOf(task)} ${task.id}`.toLowerCase().includes(words),
-  );
-  const isSearching = words !== '' && pages.current?.next !== undefined;
+  }, [chosen, state, isWhole]);
+  const { tasks = [], total = 0, next } = pages.current ?? { next: '' };
+  const found = tasks.flatMap((task) => {
+    const said = foundIn(task, words);
+    return said === undefined ? [] : [{ task, said }];
+  });
+  const isSearching = isWhole && next !== undefined;
   useEffect(() => {
     if (isSearching) change(() => pages.current!.more());
   }, [isSearching, tasks.length]);
-  if (!status || (tasks.length === 0 && next !== undefined && pages.current?.next !== undefined && !fault))
-    return <Note>Loading the tasks…</Note>;
+  if (!status) return <Note>Loading the tasks…</Note>;
+  const isLoading = tasks.length === 0 && next !== undefined;
   return (
     <section>
       <h2>Tasks</h2>
       <div class="filters">
         <Choice label="Agent" value={chosen!} names={agentsOf(status)} onChoose={setAgent} />
         <Choice label="State" value={state} names={STATES} wordsOf={choiceWords} onChoose={setState} />
-        <Field label="Search" type="search" value={search} onText={setSearch} />
+        <Field
+          label="Search in all that was said"
+          type="search"
+          size={30}
+          value={search}
+          onText={setSearch}
+        />
       </div>
-      <Note>{fault || countWords(found.length, tasks.length, { total, isSearching })}</Note>
+      <Note>
+        {fault ||
+          (isLoading ? 'Loading the tasks…' : countWords(found.length, tasks.length, { total, isSearching }))}
+      </Note>
       {found.length > 0 && (
         <Rows
           count={found.length}
           height={ROW_PIXELS}
           label="Tasks"
-          row={(index) => found[index] && <TaskRow agent={chosen!} task={found[index]} />}
+          row={(index) => found[index] && <TaskRow agent={chosen!} {...found[index]} />}
           onEnd={() => change(() => pages.current!.more())}
         />
       )}
@@ -178,24 +217,30 @@ function timeOf({ id, status: { state, timestamp } }: Task): string {
   return isOver ? `took ${duration(taken)}` : `for ${duration(taken)}`;
 }
 
-function TaskRow({ agent, task }: Readonly<{ agent: string; task: Task }>) {
+/** How long a task took, and its tokens and money, as far as they are known. */
+export function factsOf(task: Task): readonly string[] {
+  const usage = usageIn(task);
+  return [
+    timeOf(task),
+    usage ? `${number(usage.input + usage.output)} tokens` : '',
+    money(usage?.rows ?? []),
+  ].filter(Boolean);
+}
+
+/** `said`: the words around what was looked for. */
+function TaskRow({ agent, task, said }: Readonly<{ agent: string; task: Task; said: string }>) {
   const { id, status } = task;
   const title = useTitle(agent, task);
-  const usage = usageIn(task);
-  const facts = [
-    timeOf(task),
-    usage && `${number(usage.input + usage.output)} tokens`,
-    money(usage?.rows ?? []),
-  ];
   return (
     <a class="row" href={link('tasks', agent, id)}>
       <State state={status.state} />
       <span class="title" dir="auto">
         {visible(title)}
+        {said !== '' && <small>{visible(said)}</small>}
       </span>
       <span class="facts">
         <Ago at={status.timestamp} />
-        {facts.filter(Boolean).map((fact) => ` · ${fact}`)}
+        {factsOf(task).map((fact) => ` · ${fact}`)}
       </span>
     </a>
   );
