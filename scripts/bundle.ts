@@ -192,6 +192,13 @@ async function removeStale({ outputs }: Metafile): Promise<void> {
 }
 
 /** Builds the console's pages, dist/console/. A script or style has a hash in its name, so browsers may keep it. */
+/** With these links the browser loads what the first script imports at once, and not only when it has read the script. */
+function preloadsOf({ outputs }: Metafile): readonly string[] {
+  const first = Object.entries(outputs).find(([path]) => basename(path).startsWith('JS-'));
+  const imports = first?.[1].imports.filter(({ kind }) => kind === 'import-statement') ?? [];
+  return imports.map(({ path }) => `<link rel="modulepreload" href="${basename(path)}" />`);
+}
+
 async function buildConsole(): Promise<void> {
   const folder = 'src/console/web';
   const pages = await build({
@@ -211,9 +218,11 @@ async function buildConsole(): Promise<void> {
   });
   const files = pages.outputFiles.map(({ path, contents }) => ({ name: basename(path), contents }));
   const page = await readFile(join(root, folder, 'index.html'), 'utf8');
-  const linked = page.replace(/"(JS|CSS)"/g, (_, kind: string) => {
-    return `"${files.find(({ name }) => name.startsWith(`${kind}-`))!.name}"`;
-  });
+  const linked = page
+    .replace(/"(JS|CSS)"/g, (_, kind: string) => {
+      return `"${files.find(({ name }) => name.startsWith(`${kind}-`))!.name}"`;
+    })
+    .replace('</head>', `${preloadsOf(pages.metafile).join('')}</head>`);
   const out = join(root, 'dist/console');
   await mkdir(out, { recursive: true });
   await Promise.all(files.map(({ name, contents }) => replace(join(out, name), contents)));

@@ -203,7 +203,7 @@ export type { Reply, Question, TaskState } from './core/task.js';
 export { defineTool } from './core/tool.js';
 export type { Tool, ToolContext, ToolDefinition, ToolOutput } from './core/tool.js';
 export { createLogger } from './logging.js';
-export type { CaseResult } from './evals/check.js';
+export type { CaseResult } from './core/evaluations.js';
 export type { Evaluation } from './evals/evaluate.js';
 export { replayTask } from './replay/replay.js';
 export type { ReplayReport } from './replay/replay.js';

@@ -32,6 +32,7 @@ import { createDirectClient, createOwnerClient } from '../owners/client.js';
 import { createOwnedData, type AllOwnedData } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
 import { createInspector } from '../owners/inspect.js';
+import type { EvaluationOperations } from '../owners/evaluation-operations.js';
 import { SERVER_OPERATIONS } from '../owners/operations.js';
 import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-nodes.js';
 import { NEEDS_SERVER, operatorHandlers, serverHandlers, storedTasks } from '../owners/service.js';
@@ -83,6 +84,7 @@ export function ownerMount(parts: MountParts): Mount {
     ...{ tasks: journal, agents: [...parts.agents.keys()], nodeId: storage.nodeId },
     hasRemotes: () => peers.remotes().length > 0,
   });
+  const importTask = importOf(parts);
   const service = createOwnerService({
     ...{ schema, capabilities },
     readMap: async ({ hours }, { scope }) => ({ edges: await readEdges(scope, hours) }),
@@ -91,7 +93,7 @@ export function ownerMount(parts: MountParts): Mount {
     data: openData(parts, journal, capabilities),
     bill: createOwnedBill({ ...storage, tasks: journal }),
     ...readersOf(parts, journal),
-    importTask: importOf(parts),
+    importTask: ({ content }, { scope }) => importTask(scope, parseTaskText(content.toString())),
     readRequest: sentRequestsOf(parts),
     forkTask: forkOf(parts),
     compareRequests: ({ content }, { scope }) =>
@@ -125,6 +127,7 @@ export function ownerMount(parts: MountParts): Mount {
       retention: storage.retention,
       agents: registry,
       inspect: inspectorOf(parts),
+      evaluations: evaluationsOf(parts, importTask),
     }),
   });
   const ofAllNodes = withNodes(service, otherNodesOf(parts));
@@ -215,6 +218,7 @@ function readersOf(
   };
 }
 
+type TaskImport = ReturnType<typeof createTaskImport>;
 type Inspector = Parameters<typeof operatorHandlers>[0]['inspect'];
 
 function inspectorOf(parts: MountParts): Inspector {
@@ -245,12 +249,28 @@ function sentRequestsOf(parts: MountParts): OwnerParts['readRequest'] {
 const TAKE_FILES: ReadonlySet<string> = new Set(['importTask', 'compareRequests']);
 const FILE_BYTES = 16 * 1024 * 1024;
 
-function importOf(parts: MountParts): OwnerParts['importTask'] {
+function importOf(parts: MountParts): TaskImport {
   const { config, storage, guard: secrets, agents, root } = parts;
   const { tasks: limits } = config;
   const { tasks: store, nodeId } = storage;
-  const importTask = createTaskImport({ store, secrets, agents, root, nodeId, limits });
-  return async ({ content }, { scope }) => importTask(scope, parseTaskText(content.toString()));
+  return createTaskImport({ store, secrets, agents, root, nodeId, limits });
+}
+
+function evaluationsOf({ config, agents, root }: MountParts, importTask: TaskImport) {
+  const open = async () =>
+    new (await import('../evals/runs.js')).EvaluationRuns(config.home, config.bill.currency);
+  let opened: ReturnType<typeof open> | undefined;
+  const runs = () => (opened ??= open());
+  return {
+    listEvaluations: async () => (await runs()).list(),
+    readEvaluation: async ({ run, before }) => (await runs()).read(run, before),
+    async importEvaluatedTask({ run, result }, { scope }) {
+      const file = await (await runs()).readTask(run, result);
+      const { agent } = file.tasks[0]!;
+      const { taskId } = await importTask(scope, file);
+      return { taskId, agent: agents.has(agent) ? agent : root };
+    },
+  } satisfies OperationHandlers<EvaluationOperations>;
 }
 
 /** A fork is a task of its own that the person begins: it has the rights that a request of theirs has now. */

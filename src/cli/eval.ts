@@ -3,14 +3,15 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '../config/load.js';
 import { codeOf } from '../core/errors.js';
+import type { CaseChange, CaseResult } from '../core/evaluations.js';
 import { newId } from '../core/ids.js';
 import { counted } from '../core/text.js';
-import { nameOfResult, type CaseResult } from '../evals/check.js';
-import { compareResults, type CaseChange } from '../evals/compare.js';
-import { DRIFT_FILE, type DriftReport } from '../evals/drift.js';
+import { nameOfResult } from '../evals/check.js';
+import { compareResults } from '../evals/compare.js';
 import { evaluateCases } from '../evals/evaluate.js';
 import { junitXml } from '../evals/junit.js';
 import type { LiveRun } from '../evals/live.js';
+import { isRunName, readNights, RESULTS_FILE, runFolder } from '../evals/runs.js';
 import { EXIT, usageError } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
@@ -41,7 +42,7 @@ export async function evaluate(path: string, call: Call<EvalFlags>): Promise<Rep
   const { passed, results } = evaluation;
   if (flags.junit !== undefined) await writeFile(flags.junit, junitXml(evaluation));
   const json = { ...evaluation, ...(run && { run: run.name }) };
-  if (run) await writeFile(join(run.live.folder, RESULTS), JSON.stringify(json));
+  if (run) await writeFile(join(run.live.folder, RESULTS_FILE), JSON.stringify(json));
   const byChance = run !== undefined || before?.run !== undefined;
   const changes = before && compareResults(before.results, results, byChance);
   const good = results.filter((result) => result.passed).length;
@@ -57,9 +58,6 @@ export async function evaluate(path: string, call: Call<EvalFlags>): Promise<Rep
   };
 }
 
-/** The file of a run with what `--json` prints. */
-const RESULTS = 'results.json';
-
 interface Results {
   readonly run?: string;
   readonly results: readonly CaseResult[];
@@ -67,8 +65,8 @@ interface Results {
 
 /** Reads the results of a run by its name, or of a file that `--json` wrote. */
 async function readResults(given: string, call: Call<EvalFlags>): Promise<Results> {
-  const ofRun = async () => join((await loadConfigOf(call)).config.home, 'evals', given, RESULTS);
-  const path = RUN_NAME.test(given) && !existsSync(given) ? await ofRun() : given;
+  const ofRun = async () => join(runFolder((await loadConfigOf(call)).config.home, given), RESULTS_FILE);
+  const path = isRunName(given) && !existsSync(given) ? await ofRun() : given;
   try {
     const read = JSON.parse(await readFile(path, 'utf8')) as Results;
     if (Array.isArray(read.results)) return read;
@@ -104,9 +102,7 @@ const SHOWN_CHANGES = 10;
 /** `lango eval drift`: the reports of the nightly comparison, the newest first. */
 export async function showDrift(call: Call<FolderFlags>): Promise<Report> {
   const { config } = await loadConfigOf(call);
-  const text = await readFile(join(config.home, DRIFT_FILE), 'utf8').catch(() => '');
-  const lines = text.split('\n').filter((line) => line !== '');
-  const nights = lines.map((line) => JSON.parse(line) as DriftReport).toReversed();
+  const nights = await readNights(config.home);
   const ofNewest = nights[0]?.changes.slice(0, SHOWN_CHANGES) ?? [];
   return {
     json: { nights },
@@ -121,16 +117,14 @@ export async function showDrift(call: Call<FolderFlags>): Promise<Report> {
   };
 }
 
-const RUN_NAME = /^[\w.-]{1,64}$/;
-
 async function liveRunOf(call: Call<EvalFlags>): Promise<{ readonly name: string; readonly live: LiveRun }> {
   const { flags, env } = call;
   const { run: name = newId(), budget, parallel, record: writesRecords } = flags;
-  if (!RUN_NAME.test(name) || /^\.+$/.test(name))
+  if (!isRunName(name))
     throw usageError('A run is named with letters, digits, dots, hyphens and underscores.');
   const { config } = await loadConfigOf(call);
   const { createApp } = await import('../app.js');
-  const folder = join(config.home, 'evals', name);
+  const folder = runFolder(config.home, name);
   const load: LiveRun['load'] = (models) => loadConfig({ env, overrides: { ...overridesOf(flags), models } });
   const live = { folder, budget, parallel, writesRecords, judgesOnly: flags.judge, load, createApp };
   return { name, live };

@@ -1,28 +1,10 @@
+import type { CaseResult, Use } from '../core/evaluations.js';
 import { describeDivergence } from '../replay/comparison.js';
 import { replayTask } from '../replay/replay.js';
 import type { TaskFile } from '../replay/task-file.js';
 import { besides, type CaseFile, type EvalCase } from './case-file.js';
-import type { Use } from './deeds.js';
 import { failureOf, outcomeOf } from './expectations.js';
 import { recordedVerdict, withoutJudges } from './judge.js';
-
-/** The result of one case, or in a live run of one case with one model, instruction and repeat. */
-export interface CaseResult extends Partial<Use> {
-  readonly name: string;
-  /** The file of the case. */
-  readonly file: string;
-  /** The member of `models`, `instructions` and `repeats` that was tried. */
-  readonly model?: string;
-  readonly instruction?: string;
-  readonly repeat?: number;
-  readonly passed: boolean;
-  /** A sentence for each expectation that does not hold. */
-  readonly failures: readonly string[];
-  /** The task that was checked. */
-  readonly taskId?: string;
-  /** The file with that task. */
-  readonly record?: string;
-}
 
 /** The name of a case with what was compared. */
 export function nameOfResult({ name, model, instruction, repeat }: Partial<CaseResult>): string {

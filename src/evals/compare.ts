@@ -1,23 +1,4 @@
-import type { CaseResult } from './check.js';
-
-type Figure = 'cost' | 'tokens' | 'seconds';
-
-interface Spread {
-  readonly mean: number;
-  /** The standard deviation of the repeats. */
-  readonly deviation: number;
-}
-
-/** The results of a case with one model and one instruction, before and now. */
-export interface CaseChange extends Pick<CaseResult, 'name' | 'file' | 'model' | 'instruction'> {
-  /** `unclear`: another number of repeats passed, but that many differ by chance too. */
-  readonly change: 'better' | 'worse' | 'same' | 'unclear' | 'new' | 'gone';
-  /** The number of repeats that passed, of all; undefined where there is none. */
-  readonly before?: readonly [passed: number, all: number];
-  readonly now?: readonly [passed: number, all: number];
-  /** The figures that differ by more than their repeats do. */
-  readonly figures: Readonly<Partial<Record<Figure, { readonly before: Spread; readonly now: Spread }>>>;
-}
+import type { CaseChange, CaseResult, Figure, Spread } from '../core/evaluations.js';
 
 /** Differences that chance makes less often than this count. */
 const CHANCE = 0.05;

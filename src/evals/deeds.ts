@@ -1,3 +1,4 @@
+import type { Use } from '../core/evaluations.js';
 import type { Json, JsonObject } from '../core/json.js';
 import { textOf } from '../core/message.js';
 import type { EventBody } from '../core/task.js';
@@ -53,15 +54,6 @@ export function answerOf({ events }: RecordedTask): { readonly text: string; rea
   }
   const text = [...texts.values(), said].filter((each) => each !== '').join('\n');
   return { text, ...(data !== undefined && { data }) };
-}
-
-/** The use of a task with the tasks below it. */
-export interface Use {
-  readonly tokens: number;
-  readonly turns: number;
-  readonly seconds: number;
-  /** Undefined when a model has no price. */
-  readonly cost?: number;
 }
 
 export function useOf({ tasks }: Pick<TaskFile, 'tasks'>): Use {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { appendFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Agent } from '../core/agent.js';
+import type { DriftReport } from '../core/evaluations.js';
 import { errorText, LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
@@ -21,19 +22,6 @@ const DAYS = 7;
 /** The most tasks of one night. */
 const MOST_TASKS = 1_000;
 const PAGE_SIZE = 100;
-
-/** The findings of a night. They hold counts and names, and no contents. */
-export interface DriftReport {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  /** The tasks that were compared, and those of them whose models would be asked something else now. */
-  readonly tasks: number;
-  readonly changedTasks: number;
-  readonly turns: number;
-  readonly changedTurns: number;
-  /** Each part that is another now, with the number of turns. */
-  readonly changes: readonly { readonly what: string; readonly turns: number }[];
-}
 
 interface DriftParts {
   readonly tasks: Pick<Journal, 'list'>;

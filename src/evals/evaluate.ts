@@ -1,6 +1,7 @@
 import { errorText, LangoError } from '../core/errors.js';
+import type { CaseResult } from '../core/evaluations.js';
 import { besides, readCases, readRecord, type CaseFile, type EvalCase } from './case-file.js';
-import { checkRecord, differenceOf, type CaseResult } from './check.js';
+import { checkRecord, differenceOf } from './check.js';
 import { runLive, type LiveRun } from './live.js';
 
 export interface Evaluation {

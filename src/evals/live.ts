@@ -1,11 +1,12 @@
 import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { CaseResult } from '../core/evaluations.js';
 import { errorText } from '../core/errors.js';
 import { parseTaskFile, taskFileText, type TaskFile } from '../replay/task-file.js';
 import { createBench, type BenchOptions, type StartServer } from './bench.js';
 import { besides, type CaseFile } from './case-file.js';
 import { cellsOf, modelName, type Cell } from './cells.js';
-import { checkRecord, differenceOf, type CaseResult } from './check.js';
+import { checkRecord, differenceOf } from './check.js';
 import { converse } from './conversation.js';
 import { useOf } from './deeds.js';
 import { judge, judgesIn, withVerdicts } from './judge.js';

@@ -5,6 +5,7 @@ import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
 import type { Overview } from '../core/overview.js';
 import type { SentRequest } from '../core/sent-request.js';
 import { TASK_STATES } from '../core/task.js';
+import { EVALUATION_OPERATIONS } from './evaluation-operations.js';
 
 const MAX_LEVELS = 5;
 
@@ -83,11 +84,8 @@ const familyStatus = z.object({
   hint: z.string().optional(),
 });
 const finding = z.object({
-  code: z.string(),
-  subject: z.string(),
-  state: z.enum(['ok', 'warn']),
-  text: z.string(),
-  hint: z.string().optional(),
+  ...{ code: z.string(), subject: z.string(), state: z.enum(['ok', 'warn']) },
+  ...{ text: z.string(), hint: z.string().optional() },
 });
 const cardFinding = z.object({
   severity: z.enum(['error', 'warning']),
@@ -152,6 +150,7 @@ const changedTurn = z.object({
 
 /** The operations of owners on the data and the tasks that the server itself keeps, and on its agents. */
 export const SERVER_OPERATIONS = {
+  ...EVALUATION_OPERATIONS,
   listDataKinds: {
     method: 'get',
     path: '/lango/data',

@@ -7,6 +7,7 @@ import { scopeKey } from '../core/task.js';
 import type { OwnedBill } from './bill.js';
 import type { RetentionStore, TaskStore } from '../stores/tasks.js';
 import type { AllOwnedData } from './data.js';
+import type { EvaluationOperations } from './evaluation-operations.js';
 import type { ServerOperations } from './operations.js';
 
 /** The operations on a node or a data folder, with their implementations. */
@@ -18,7 +19,10 @@ export interface OwnerService {
 }
 
 type Handlers = OperationHandlers<ServerOperations>;
-type ForOperators = Pick<Handlers, 'addAgent' | 'removeAgent' | 'listOwners' | 'inspectAgent'>;
+type ForOperators = Pick<
+  Handlers,
+  'addAgent' | 'removeAgent' | 'listOwners' | 'inspectAgent' | keyof EvaluationOperations
+>;
 
 /** The services behind the operations on data and bills, and all other operations of the server itself. */
 export interface OwnerParts extends Omit<
@@ -52,6 +56,7 @@ interface OperatorParts {
   readonly hint: string;
   readonly retention: Pick<RetentionStore, 'listOwners'>;
   readonly inspect: (request: InspectedRequest, signal: AbortSignal) => Promise<Inspection>;
+  readonly evaluations: OperationHandlers<EvaluationOperations>;
   /** The remote agents that operators add and remove. */
   readonly agents: {
     add(agent: AddedAgent): Promise<AgentState>;
@@ -67,6 +72,12 @@ export function operatorHandlers(parts: OperatorParts): ForOperators {
     if (parts.isOperator(caller)) return;
     throw new LangoError('forbidden', 'This is for an operator of the server.', { hint: parts.hint });
   };
+  const forOperator =
+    <Input, Result>(perform: (input: Input, caller: OwnerContext) => Promise<Result>) =>
+    async (input: Input, caller: OwnerContext): Promise<Result> => {
+      assertOperator(caller);
+      return perform(input, caller);
+    };
   return {
     async listOwners(after, caller) {
       assertOperator(caller);
@@ -87,6 +98,9 @@ export function operatorHandlers(parts: OperatorParts): ForOperators {
       await parts.agents.remove(name);
       return { removed: name };
     },
+    listEvaluations: forOperator(parts.evaluations.listEvaluations),
+    readEvaluation: forOperator(parts.evaluations.readEvaluation),
+    importEvaluatedTask: forOperator(parts.evaluations.importEvaluatedTask),
   };
 }
 
@@ -127,6 +141,7 @@ export const NEEDS_SERVER: Pick<Handlers, ForServers> & ForOperators = {
   ...{ compareRequests: noServer, readOverview: noServer, readMap: noServer, readNodes: noServer },
   ...{ readRequest: noServer, forkTask: noServer },
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer, inspectAgent: noServer },
+  ...{ listEvaluations: noServer, readEvaluation: noServer, importEvaluatedTask: noServer },
 };
 
 async function noServer(): Promise<never> {

@@ -76,7 +76,7 @@ const leftBelow = () =>
   );
 
 /** The files that the page loads, all of them before its first paint. */
-const SOURCES = `[...document.querySelectorAll('script[src], link[rel=stylesheet]')]
+const SOURCES = `[...document.querySelectorAll('script[src], link[rel=stylesheet], link[rel=modulepreload]')]
   .map((element) => element.getAttribute('src') ?? element.getAttribute('href'))`;
 
 describeConsole('the chat in a browser', () => {

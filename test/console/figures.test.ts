@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import type { Page } from 'playwright-core';
+import type { CaseResult } from '../../src/core/evaluations.js';
+import { taskFile, taskFileText, type RecordedTask } from '../../src/replay/task-file.js';
 import { status } from '../support/scripted-server.js';
+import { message, RUN_START, runEnd } from '../suites/task-store-fixtures.js';
 import { writePast } from './past.js';
 import { describeConsole, seriousFaults, shot, Stage, TOKEN } from './stage.js';
 
+const ROOT = 'lango-orchestrator';
 const HOSTILE = '<img src=x onerror="window.hurt=1">\u202Etxt';
 
 let stage: Stage;
@@ -13,7 +18,66 @@ const faults: string[] = [];
 
 const go = (place: string) => page.evaluate(`void (location.hash = ${JSON.stringify(place)})`);
 
-const fill = (folder: string) => writePast(folder, { failed: HOSTILE, why: HOSTILE, model: HOSTILE });
+async function fill(folder: string): Promise<void> {
+  await writePast(folder, { failed: HOSTILE, why: HOSTILE, model: HOSTILE });
+  await fillRuns(folder);
+}
+
+const NO_LIMITS = {
+  ...{ delegationRounds: 9, fanOut: 9, depth: 9, turns: 9, toolCalls: 9, tokens: 9, seconds: 9 },
+  ...{ approvalSeconds: 9, repeats: 9, toolOutputBytes: 9, answerTokens: 9, historyTokens: 9, entryBytes: 9 },
+};
+
+/** Writes five runs of three cases with two models, as `lango eval --live` does, and the report of a night. */
+async function fillRuns(folder: string): Promise<void> {
+  const names = ['an order is looked up before it is refunded', HOSTILE, 'letters are sorted'];
+  const isGood = ([run, name, model, repeat]: readonly [number, number, number, number]) =>
+    name === 2 || (name === 0 ? run > 2 || model === 0 : model === 0 && (run + repeat) % 3 > 0);
+  for (let run = 1; run <= 5; run += 1) {
+    const at = path.join(folder, 'evals', `nightly-${run}`);
+    await mkdir(at, { recursive: true });
+    const results: CaseResult[] = [];
+    for (const [name, text] of names.entries())
+      for (const [model, of] of ['claude-large', 'gpt-6.1-sol'].entries())
+        for (let repeat = 1; repeat <= 5; repeat += 1) {
+          const [passed, id] = [isGood([run, name, model, repeat]), `task-${name}-${model}-${repeat}`];
+          const events = [
+            { author: ROOT, body: { type: 'message', message: message(text, `${id}-m`) } } as const,
+            RUN_START,
+            runEnd('completed', passed ? 'Done.' : HOSTILE),
+          ].map((event, index) => ({ ...event, seq: index + 1, at: 1_000 * index }));
+          const record = path.join(at, `${id}.json`);
+          const task: RecordedTask = {
+            ...{
+              id,
+              agent: ROOT,
+              contextId: id,
+              state: 'completed',
+              createdAt: 0,
+              limits: NO_LIMITS,
+              events,
+            },
+            ...{ grant: { chain: [], depth: 4 }, node: { id: 'n', version: '0' } },
+          };
+          await writeFile(
+            record,
+            taskFileText(taskFile({ tasks: [task], elsewhere: [], cards: {}, content: true })),
+          );
+          results.push({
+            ...{ name: text, file: 'evals/shop.yaml', model: of, repeat, passed, taskId: id, record },
+            failures: passed ? [] : [`the answer does not contain "refund": ${HOSTILE}`],
+            ...{ tokens: 900, turns: 2, seconds: 1 + model + repeat / 9, cost: 0.012 / (model + 1) / run },
+          });
+        }
+    const file = path.join(at, 'results.json');
+    await writeFile(file, JSON.stringify({ passed: false, results, run: `nightly-${run}` }));
+    const seconds = Date.now() / 1_000 - (6 - run) * 24 * 3_600;
+    await utimes(file, seconds, seconds);
+  }
+  const night = { at: Date.now(), tasks: 120, changedTasks: 14, turns: 300, changedTurns: 31 };
+  const changes = [{ what: 'operator: function fs_write changed', turns: 31 }];
+  await writeFile(path.join(folder, 'evals', 'drift.jsonl'), `${JSON.stringify({ ...night, changes })}\n`);
+}
 
 describeConsole('what the console draws', () => {
   beforeAll(async () => {
@@ -112,6 +176,37 @@ describeConsole('what the console draws', () => {
     const [head, ...lines] = (await readFile(await saved.path(), 'utf8')).split('\r\n');
     expect(head).toBe('day,owner,node,agent,model,input,output,cached,written,cost,currency,nodeId');
     expect(lines.some((line) => line.includes(',"<img src=x onerror=""window.hurt=1"">'))).toBe(true);
+    expect(faults).toEqual([]);
+  });
+
+  it('shows runs of cases, what changed since the run before, and the task behind a failed cell', async () => {
+    await go('#/evaluations');
+    await page.getByRole('row', { name: /nightly-5 .* 3 ✘ 23 of 30 · 76 % 0\.054 USD 1\.8 s/ }).waitFor();
+    await page.getByRole('row', { name: /120 14 operator: function fs_write changed · 31 turns/ }).waitFor();
+    expect(await page.getByLabel('Passed over runs').getByRole('link').count()).toBe(5);
+    await shot(page, 'evaluations');
+    expect(await seriousFaults(page)).toEqual([]);
+    await page.getByRole('link', { name: 'nightly-3: 80 %' }).click();
+    const row = page.getByRole('row', { name: /^an order is looked up/ });
+    await row.getByText('▲ better, was 0 of 5').waitFor();
+    await page.getByLabel('Compared with').selectOption('nightly-5');
+    await row.getByText('▲ better').waitFor({ state: 'detached' });
+    await row.getByText('cost more').first().waitFor();
+    await page.getByLabel('Compared with').selectOption('nightly-2');
+    await row.getByText('▲ better').waitFor();
+    await shot(page, 'evaluation-run');
+    expect(await seriousFaults(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.getByLabel('Show').selectOption('failed');
+    await row.waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Repeat 1 failed' }).last().click();
+    await page.getByLabel('What does not hold').getByText('does not contain "refund"').waitFor();
+    await page.getByText(/Imported: task task-1-1-1 of/).waitFor();
+    await shot(page, 'evaluated-task');
+    expect(await seriousFaults(page)).toEqual([]);
+    expect(await page.evaluate('window.hurt')).toBeUndefined();
     expect(faults).toEqual([]);
   });
 

@@ -24,6 +24,8 @@ describeConsole('the console for an operator', () => {
     await say(alice, 'hello from alice');
     await alice.getByText('Hello, you.').waitFor();
     expect(await alice.getByLabel('Data of').count()).toBe(0);
+    await alice.evaluate("void (location.hash = '#/evaluations')");
+    await alice.getByText('This is for an operator of the server').waitFor();
 
     const page = await stage.signedInWith(await issuer.token({ sub: 'root', scope: 'lango:operator' }));
     await page.evaluate("void (location.hash = '#/tasks')");

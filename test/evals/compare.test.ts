@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { CaseResult } from '../../src/evals/check.js';
+import type { CaseResult } from '../../src/core/evaluations.js';
 import { compareResults } from '../../src/evals/compare.js';
 import { langoHere } from '../cli/lango-here.js';
 

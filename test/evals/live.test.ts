@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,12 +9,13 @@ import path from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
 import { defineTool, evaluate, scriptedModel, type EvaluateOptions } from '../../src/index.js';
+import type { EvaluationRun, Evaluations } from '../../src/core/evaluations.js';
 import type { ModelRequest } from '../../src/core/model.js';
 import { langoHere } from '../cli/lango-here.js';
 import { cleanEnv, ended, mainFile } from '../cli/lango-process.js';
 import { openaiWire } from '../support/openai-wire.js';
 import { resultsIn } from '../support/scripted-model.js';
-import { withoutTools } from '../support/server.js';
+import { startServer, withoutTools } from '../support/server.js';
 
 /** Live runs of cases: each on a server of its own, with models, tools and a workspace that the case names. */
 
@@ -299,6 +300,49 @@ describe('lango eval --live', () => {
     expect((await readdir(path.join(home, 'evals', 'x'))).filter((name) => !name.endsWith('.json'))).toEqual(
       [],
     );
+  });
+
+  it('leaves runs that the server of the data folder shows, compares, and opens the tasks of', async () => {
+    const write = (equals: string) =>
+      writeFile(
+        file,
+        JSON.stringify({ cases: [{ name: 'a', messages: ['Hello'], expect: [{ equals }] }], repeats: 2 }),
+      );
+    await write('Done.');
+    await langoHere(args('--run', 'first'));
+    await write('Gone.');
+    await langoHere(args('--run', 'second'));
+    await mkdir(path.join(home, 'evals', 'open'));
+    await writeFile(path.join(home, 'evals', 'open', 'a.json'), '{}');
+    const server = await startServer({ home, settings, model: obedient() });
+    const read = async (at: string, init?: RequestInit) =>
+      (await server.fetch(`/lango/evaluations${at}`, init)).json();
+
+    const { runs, currency } = (await read('')) as Evaluations;
+    const figures = { file, cases: 1, results: 2, tasks: 2 };
+    expect([currency, runs]).toMatchObject([
+      'USD',
+      [
+        { name: 'open', hasEnded: false, tasks: 1, files: [] },
+        { name: 'second', hasEnded: true, tasks: 2, files: [{ ...figures, passed: 0 }] },
+        { name: 'first', hasEnded: true, tasks: 2, files: [{ ...figures, passed: 2 }] },
+      ],
+    ]);
+    const run = (await read('/second')) as EvaluationRun;
+    expect(run).toMatchObject({
+      before: 'first',
+      changes: [{ change: 'unclear', before: [2, 2], now: [0, 2] }],
+    });
+    expect(run.results[1]!.failures).toEqual([expect.stringContaining('Gone.')]);
+    expect(await read('/first')).toMatchObject({ changes: [] });
+    const open = { method: 'POST', body: '{"result":1}' };
+    const made = (await read('/second/tasks', open)) as { taskId: string; agent: string };
+    expect(await read('/second/tasks', open)).toEqual(made);
+    const task = await server.client.get(made);
+    expect(JSON.stringify(task.history)).toContain('Hello');
+    for (const strange of ['/open', '/..%2Fevals%2Ffirst', '/%2e%2e'])
+      expect(await read(strange)).toMatchObject({ error: {} });
+    await server.stop();
   });
 
   it('refuses flags of a live run without --live', async () => {

@@ -69,15 +69,24 @@ it('sends what an operator asks for by the rules of egress, and shows and checks
   }
 }, 30_000);
 
-it('inspects nothing for a caller who is no operator', async () => {
-  const { inspectAgent } = operatorHandlers({
+it('inspects nothing and shows no evaluation to a caller who is no operator', async () => {
+  const unread = () => Promise.reject(new Error('read'));
+  const handlers = operatorHandlers({
     ...{ isOperator: () => false, hint: '', inspect: () => Promise.reject(new Error('sent')) },
     ...{ retention: { listOwners: async () => [] } },
     agents: { add: () => Promise.reject(new Error('added')), remove: async () => {} },
+    evaluations: { listEvaluations: unread, readEvaluation: unread, importEvaluatedTask: unread },
   });
   const caller = { scope: { tenant: '', owner: 'a' }, signal: new AbortController().signal };
   const request = { origin: 'https://agent.example', path: '/', method: 'GET', headers: {} } as const;
-  await expect(inspectAgent(request, caller)).rejects.toMatchObject({ code: 'forbidden' });
+  const calls = [
+    handlers.inspectAgent(request, caller),
+    handlers.listEvaluations({}, caller),
+    handlers.readEvaluation({ run: 'first' }, caller),
+    handlers.importEvaluatedTask({ run: 'first', result: 0 }, caller),
+  ];
+  const refusal = { status: 'rejected', reason: expect.objectContaining({ code: 'forbidden' }) };
+  expect(await Promise.allSettled(calls)).toEqual(calls.map(() => refusal));
 });
 
 it.each([

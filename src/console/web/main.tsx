@@ -12,9 +12,15 @@ import { InspectorView } from './inspector.js';
 import { loadNode, loadNodes } from './node.js';
 import { MapView } from './map.js';
 import { OverviewView } from './overview.js';
-import { Button, Field, Form, link, names, place, useLoaded, writtenIn } from './page.js';
+import { Button, Field, Form, link, names, Note, place, useLoaded, writtenIn } from './page.js';
 import { TaskView } from './task.js';
 import { TasksView } from './tasks.js';
+
+/** Loads its code when a person looks at it. */
+function Evaluations() {
+  const { value, fault } = useLoaded(() => import('./evaluations.js'), []);
+  return value ? <value.EvaluationsView /> : <Note>{fault || 'Loading the page…'}</Note>;
+}
 
 const VIEWS = {
   overview: { title: 'Overview', page: OverviewView },
@@ -23,6 +29,7 @@ const VIEWS = {
   chat: { title: 'Chat', page: ChatView },
   agents: { title: 'Agents', page: AgentsView },
   map: { title: 'Map', page: MapView },
+  evaluations: { title: 'Evaluations', page: Evaluations },
   inspector: { title: 'Inspector', page: InspectorView },
   bill: { title: 'Bill', page: BillView },
   data: { title: 'Kept data', page: DataView },

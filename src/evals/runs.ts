@@ -1,0 +1,149 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+import { BoundedCache } from '../core/bounded-cache.js';
+import { codeOf, LangoError } from '../core/errors.js';
+import type { CaseResult, DriftReport, EvaluationRun, Evaluations, RunLine } from '../core/evaluations.js';
+import { caseResult, driftReport } from '../owners/evaluation-operations.js';
+import type { TaskFile } from '../replay/task-file.js';
+import { readRecord } from './case-file.js';
+import { compareResults } from './compare.js';
+import { DRIFT_FILE } from './drift.js';
+
+/** The folder of the live runs in a data folder: a folder for each, with its tasks. */
+const RUNS = 'evals';
+/** The file of a run that came to its end: what `lango eval --json` prints. */
+export const RESULTS_FILE = 'results.json';
+const NAME = /^(?!\.+$)[\w.-]{1,64}$/;
+const MOST_RUNS = 50;
+const MOST_NIGHTS = 14;
+const MOST_CHANGES = 10;
+
+export const isRunName = (name: string): boolean => NAME.test(name);
+export const runFolder = (home: string, name: string): string => join(home, RUNS, name);
+
+const results = z.object({ results: z.array(caseResult) });
+
+/** Reads the live runs and the nightly reports in a data folder. Nothing else is kept of them. */
+export class EvaluationRuns {
+  readonly #home: string;
+  readonly #currency: string;
+  /** The lines of runs that have ended, by their names and the times of their results. */
+  readonly #lines = new BoundedCache<string, RunLine>(4 * MOST_RUNS);
+
+  constructor(home: string, currency: string) {
+    this.#home = home;
+    this.#currency = currency;
+  }
+
+  async list(): Promise<Evaluations> {
+    const nights = (await readNights(this.#home)).slice(0, MOST_NIGHTS);
+    return {
+      currency: this.#currency,
+      runs: await this.#runs(),
+      nights: nights.map((night) => ({ ...night, changes: night.changes.slice(0, MOST_CHANGES) })),
+    };
+  }
+
+  /** Rejects with `not-found` for a run that is not there, or has not ended. */
+  async read(name: string, before?: string): Promise<EvaluationRun> {
+    const found = await this.#results(name);
+    const other = before ?? (await this.#runBefore(name, found));
+    const changes = other === undefined ? [] : compareResults(await this.#results(other), found, true);
+    const { mtimeMs: at } = await stat(join(runFolder(this.#home, name), RESULTS_FILE));
+    const compared = other !== undefined && { before: other };
+    return { name, at, currency: this.#currency, results: found, ...compared, changes };
+  }
+
+  /** The task of a result, with the tasks below it. Rejects with `not-found` when it has none. */
+  async readTask(name: string, index: number): Promise<TaskFile> {
+    const { record } = (await this.#results(name))[index] ?? {};
+    if (record === undefined) throw new LangoError('not-found', 'This result has no task.');
+    // The data folder may have moved since the run.
+    return readRecord(join(runFolder(this.#home, name), basename(record)));
+  }
+
+  async #runs(): Promise<readonly RunLine[]> {
+    const entries = await readdir(join(this.#home, RUNS), { withFileTypes: true }).catch(() => []);
+    const folders = entries.filter((entry) => entry.isDirectory() && isRunName(entry.name));
+    const found = await Promise.all(
+      folders.map(async ({ name }) => {
+        const folder = runFolder(this.#home, name);
+        const ended = await stat(join(folder, RESULTS_FILE)).catch(() => undefined);
+        return { name, hasEnded: ended !== undefined, at: (ended ?? (await stat(folder))).mtimeMs };
+      }),
+    );
+    const lines: RunLine[] = [];
+    // One after the other: the results of all at once could be large.
+    for (const run of found.sort((a, b) => b.at - a.at).slice(0, MOST_RUNS))
+      lines.push(run.hasEnded ? await this.#endedLine(run) : await this.#openLine(run));
+    return lines;
+  }
+
+  async #openLine(run: Omit<RunLine, 'files' | 'tasks'>): Promise<RunLine> {
+    const names = await readdir(runFolder(this.#home, run.name));
+    return { ...run, tasks: names.filter((name) => name.endsWith('.json')).length, files: [] };
+  }
+
+  async #endedLine(run: Omit<RunLine, 'files' | 'tasks'>): Promise<RunLine> {
+    const key = `${run.name} ${run.at}`;
+    const known = this.#lines.get(key);
+    if (known) return known;
+    const all = await this.#results(run.name).catch(() => undefined);
+    if (!all) return this.#openLine({ ...run, hasEnded: false });
+    const files = [...Map.groupBy(all, ({ file }) => file)].map(([file, some]) => figuresOf(file, some));
+    const line = { ...run, tasks: all.filter(({ record }) => record !== undefined).length, files };
+    this.#lines.set(key, line);
+    return line;
+  }
+
+  async #runBefore(name: string, found: readonly CaseResult[]): Promise<string | undefined> {
+    const files = new Set(found.map(({ file }) => file));
+    const runs = await this.#runs();
+    const older = runs.slice(runs.findIndex((run) => run.name === name) + 1);
+    return older.find((run) => run.files.some(({ file }) => files.has(file)))?.name;
+  }
+
+  async #results(name: string): Promise<readonly CaseResult[]> {
+    try {
+      if (!isRunName(name)) throw new SyntaxError();
+      const text = await readFile(join(runFolder(this.#home, name), RESULTS_FILE), 'utf8');
+      const { success, data } = results.safeParse(JSON.parse(text));
+      if (success) return data.results;
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT' && !(error instanceof SyntaxError)) throw error;
+    }
+    throw new LangoError('not-found', `There are no results of a run ${name}.`, {
+      hint: 'A run that was interrupted goes on with: lango eval PATH --live --run NAME',
+    });
+  }
+}
+
+/** The reports of the nightly comparison, the newest first. */
+export async function readNights(home: string) {
+  const text = await readFile(join(home, DRIFT_FILE), 'utf8').catch(() => '');
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines.flatMap(nightIn).toReversed();
+}
+
+/** A crash may have cut a line. */
+function nightIn(line: string): DriftReport | readonly [] {
+  try {
+    return driftReport.parse(JSON.parse(line));
+  } catch {
+    return [];
+  }
+}
+
+function figuresOf(file: string, some: readonly CaseResult[]): RunLine['files'][number] {
+  const known = some.filter(({ tokens }) => tokens !== undefined);
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const costs = known.flatMap(({ cost }) => cost ?? []);
+  return {
+    ...{ file, cases: new Set(some.map(({ name }) => name)).size, results: some.length },
+    passed: some.filter(({ passed }) => passed).length,
+    tasks: known.length,
+    seconds: sum(known.map(({ seconds = 0 }) => seconds)),
+    ...(costs.length === known.length && { cost: sum(costs) }),
+  };
+}
