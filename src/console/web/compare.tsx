@@ -109,7 +109,7 @@ function Side({ title, href, task, events }: SideProps) {
   );
 }
 
-/** What was said stands as text, and all else as it was recorded. */
+/** Shows a message as text, and any other event as it was recorded. */
 function Deed({ event: { text } }: Readonly<{ event: ComparedEvent }>) {
   const said = saidIn(text);
   return said === undefined ? <code>{visible(text)}</code> : <p class="said">{visible(said)}</p>;

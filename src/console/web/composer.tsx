@@ -17,7 +17,7 @@ export function addFiles({ files }: Draft, more: FileList | null | undefined): v
   files.value = [...files.value, ...(more ?? [])];
 }
 
-/** What a page left to be changed and sent again, by its conversation. */
+/** Messages that another page hands to the composer, to be changed and sent again, by conversation. */
 const left = new Map<string, string>();
 
 /** Leaves a text for the composer of a conversation that is opened next. */

@@ -105,7 +105,7 @@ function nodeOf(agent: string, nodes: readonly KnownNode[], { peers }: NodeStatu
 
 type EdgesProps = Readonly<{ edges: readonly MapEdge[]; nodes: readonly KnownNode[]; status: NodeStatus }>;
 
-/** What people asked holds the time of all that was asked for it, so it says nothing about which agent is slow. */
+/** The time of an edge from a person includes all later edges, so it does not say which agent is slow: it stands last. */
 function Edges({ edges, nodes, status }: EdgesProps) {
   const slowest = edges.toSorted(
     (a, b) => Number(a.from === '') - Number(b.from === '') || (b.time?.p95 ?? 0) - (a.time?.p95 ?? 0),

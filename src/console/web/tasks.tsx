@@ -102,7 +102,7 @@ function stateInPlace(): string {
 
 const FOUND_CHARACTERS = 80;
 
-/** What was said around the words that are looked for; empty when the title has them, undefined when nothing does. */
+/** Returns the text around the words that were searched for: empty when the title has them, undefined when no text does. */
 function foundIn(task: Task, words: string): string | undefined {
   if (`${titles.get(task.id) ?? titleOf(task)} ${task.id}`.toLowerCase().includes(words)) return '';
   const { history = [], artifacts = [] } = task;
