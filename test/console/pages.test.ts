@@ -125,6 +125,7 @@ describeConsole('the console in a browser', () => {
     await shot(page, 'requests');
     expect(await seriousFaults(page)).toEqual([]);
     await page.getByRole('link', { name: 'conversation', exact: true }).click();
+    await page.locator('.conversation').getByText('Hello, you.').waitFor();
     await page.getByRole('slider').fill('0');
     await page.getByText('As it was: event 0').waitFor();
     expect(await page.getByText('Hello, you.').count()).toBe(0);
