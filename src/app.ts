@@ -81,6 +81,8 @@ export interface AppOptions extends LoadedConfig {
   readonly tools?: readonly Tool[];
   /** Replaces tools: it gets each one once, and returns what is used in its place. */
   readonly replaceTool?: ((tool: Tool) => Tool) | undefined;
+  /** Whether this is a server for one evaluation: imported tasks can be forked. */
+  readonly isTrial?: true;
   /** Replaces the configured model. */
   readonly model?: ModelProvider | undefined;
   /** Text that is added to the instruction of a run when it starts (requirement O8). */
@@ -220,7 +222,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Openi
   const listeners = await createListeners(node, {
     rightFor: (path) => rightForPath(operations, path),
     problem: () => node.storage.problem(),
-    mounts: [ownerMount({ ...node, hasPush, registry })],
+    mounts: [ownerMount({ ...node, hasPush, registry, isTrial: options.isTrial })],
   });
   const bound = await startServing({ ...node, listeners, push }, onStop, listen);
   onStop(startDrift(node));

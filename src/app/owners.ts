@@ -53,6 +53,8 @@ interface MountParts
   /** Whether push notifications are sent. */
   readonly hasPush: boolean;
   readonly registry: PeerRegistry;
+  /** Whether this is a server for one evaluation. */
+  readonly isTrial?: true | undefined;
 }
 
 /** All operations on the data of owners, by name: those of the server, and those of its capabilities. */
@@ -250,10 +252,10 @@ const TAKE_FILES: ReadonlySet<string> = new Set(['importTask', 'compareRequests'
 const FILE_BYTES = 16 * 1024 * 1024;
 
 function importOf(parts: MountParts): TaskImport {
-  const { config, storage, guard: secrets, agents, root } = parts;
+  const { config, storage, guard: secrets, agents, root, isTrial } = parts;
   const { tasks: limits } = config;
   const { tasks: store, nodeId } = storage;
-  return createTaskImport({ store, secrets, agents, root, nodeId, limits });
+  return createTaskImport({ store, secrets, agents, root, nodeId, isTrial, limits });
 }
 
 function evaluationsOf({ config, agents, root }: MountParts, importTask: TaskImport) {
@@ -274,8 +276,8 @@ function evaluationsOf({ config, agents, root }: MountParts, importTask: TaskImp
 }
 
 /** A fork is a task of its own that the person begins: it has the rights that a request of theirs has now. */
-function forkOf({ config, storage, journal, agents, access }: MountParts): OwnerParts['forkTask'] {
-  const fork = createTaskFork({ journal, agents });
+function forkOf({ config, storage, journal, agents, access, isTrial }: MountParts): OwnerParts['forkTask'] {
+  const fork = createTaskFork({ journal, agents, isTrial });
   const limits = agentLimits(config);
   return async ({ tools, ...request }, { scope, scopes, node }) => {
     const caller = { ...scope, scopes };

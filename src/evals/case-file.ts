@@ -76,11 +76,20 @@ const evalCase = z
     record: text
       .optional()
       .describe('The file of `lango tasks export`. With `--live --record` it is written.'),
+    at: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'A live run goes on after this event of the record, like `lango fork`. The record stays as it is. Default: it begins anew.',
+      ),
     messages: z
       .array(text)
       .min(1)
       .optional()
-      .describe('What a live run sends, one after the other. Default: the messages of the record.'),
+      .describe(
+        'What a live run sends, one after the other. Default: the messages of the record, with `at` those after that event.',
+      ),
     agent: text
       .optional()
       .describe('The agent that a live run sends to. Default: that of the record, or the root agent.'),
@@ -105,6 +114,8 @@ const evalCase = z
       context.addIssue({ code: 'custom', message: 'must have a `record` or `messages`' });
     if (given.record === undefined && given.tools === 'recorded')
       context.addIssue({ code: 'custom', message: 'has `tools: recorded` without a `record`' });
+    if (given.record === undefined && given.at !== undefined)
+      context.addIssue({ code: 'custom', message: 'has `at` without a `record`' });
   });
 
 const model = z.union([

@@ -37,11 +37,11 @@ async function cellsOfFile(file: CaseFile, ofRecords: boolean): Promise<readonly
   const variants = ofRecords ? [{ model: undefined, instruction: undefined, repeat: 1 }] : variantsOf(file);
   const cells: Cell[] = [];
   for (const one of file.cases) {
-    const needsRecord = ofRecords || !one.messages || one.tools === 'recorded';
+    const needsRecord = ofRecords || !one.messages || one.tools === 'recorded' || one.at !== undefined;
     if (needsRecord && one.record === undefined)
       throw new LangoError('invalid-input', `${file.path}: the case "${one.name}" has no record.`);
     const record = needsRecord ? await readRecord(besides(file, one.record!)) : undefined;
-    const messages = one.messages?.map((text) => [textPart(text)]) ?? messagesIn(record!);
+    const messages = one.messages?.map((text) => [textPart(text)]) ?? messagesIn(record!, one.at);
     const agent = one.agent ?? record?.tasks[0]!.agent;
     const { expect, record: _, ...work } = one;
     const rubrics = expect.flatMap(({ judge }) => judge ?? []);
@@ -72,9 +72,11 @@ function hashOf(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, ID_DIGITS);
 }
 
-/** The messages of the person in a recorded task. Approvals are left out. */
-function messagesIn({ tasks }: TaskFile): readonly (readonly Part[])[] {
-  const said = tasks[0]!.events.flatMap(({ body }) => (body.type === 'message' ? [body.message.parts] : []));
+/** The messages of the person in a recorded task, after an event. Approvals are left out. */
+function messagesIn({ tasks }: TaskFile, after = 0): readonly (readonly Part[])[] {
+  const said = tasks[0]!.events
+    .slice(after)
+    .flatMap(({ body }) => (body.type === 'message' ? [body.message.parts] : []));
   return said.map((parts) => parts.flatMap(withoutDecision)).filter((parts) => parts.length > 0);
 }
 

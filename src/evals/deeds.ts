@@ -56,12 +56,14 @@ export function answerOf({ events }: RecordedTask): { readonly text: string; rea
   return { text, ...(data !== undefined && { data }) };
 }
 
-export function useOf({ tasks }: Pick<TaskFile, 'tasks'>): Use {
-  const { events } = tasks[0]!;
+/** The use of a task. What a fork shares was used before. */
+export function useOf({ tasks: [root, ...below] }: Pick<TaskFile, 'tasks'>): Use {
+  const events = root!.events.slice(root!.fork?.seq);
   const end = events.findLast(({ body }) => body.type === 'run-end')?.body;
   const usage = end?.type === 'run-end' ? end.usage : { input: 0, output: 0 };
   const rows = 'rows' in usage ? (usage.rows ?? []) : [];
-  const turns = tasks.flatMap((task) => task.events.filter(({ body }) => body.type === 'turn-end')).length;
+  const all = [events, ...below.map((task) => task.events)];
+  const turns = all.flat().filter(({ body }) => body.type === 'turn-end').length;
   const cost = rows.some((row) => row.cost === undefined)
     ? undefined
     : rows.reduce((sum, row) => Math.round((sum + row.cost!) * 1e9) / 1e9, 0);

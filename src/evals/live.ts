@@ -73,7 +73,7 @@ async function resultOf(cell: Cell, context: CellContext): Promise<CaseResult> {
     const passed = all.length === 0;
     const isNew = judgesOnly
       ? task.tasks.length > cell.record!.tasks.length
-      : writesRecords && passed && cell.isFirst;
+      : writesRecords && passed && cell.isFirst && one.at === undefined;
     if (isNew && one.record !== undefined) await writeFile(besides(file, one.record), taskFileText(task));
     return { ...about, ...checked, passed, failures: all, record: path };
   } catch (error) {
@@ -119,7 +119,7 @@ async function runCell(
 ): Promise<TaskFile> {
   const { model, instruction, one, record } = cell;
   await using node = await start({ home, model, instruction, limit, replaceTool: toolsOf(one, record) });
-  return await node.gather(await converse(cell, node.client));
+  return await node.gather(await converse(cell, node));
 }
 
 /** The money that a task and its judges cost in this run. */

@@ -10,12 +10,13 @@ import { createEgress } from '../http/egress.js';
 import { createOwnerClient } from '../owners/client.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { gatherTask } from '../replay/gather.js';
-import { parseTaskPage, type TaskFile } from '../replay/task-file.js';
+import { parseTaskPage, taskFileText, type TaskFile } from '../replay/task-file.js';
 
 export interface NodeOptions extends LoadedConfig {
   readonly logger: Logger;
   readonly replaceTool: (tool: Tool) => Tool;
   readonly agents?: readonly DefinedAgent[] | undefined;
+  readonly isTrial?: true;
 }
 
 /** Makes a server of a configuration, which has not started. */
@@ -24,25 +25,52 @@ export type CreateApp = (options: NodeOptions) => {
   stop(): Promise<void>;
 };
 
+interface ForkWishes {
+  readonly at: number;
+  readonly message: string | undefined;
+  readonly agent: string | undefined;
+}
+
 /** A server that runs for one case. */
 export interface EvalNode extends AsyncDisposable {
   readonly client: AgentClient;
   /** Reads a task with the tasks below it. */
   gather(taskId: string): Promise<TaskFile>;
+  /** Continues a recorded task after an event. Again with the same record, it finds the task that it began. */
+  fork(
+    record: TaskFile,
+    wishes: ForkWishes,
+  ): Promise<{ readonly taskId: string; readonly contextId: string }>;
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;
 
 export async function startNode(createApp: CreateApp, options: NodeOptions): Promise<EvalNode> {
-  const app = createApp(options);
+  const app = createApp({ ...options, isTrial: true });
   const { origin, token } = await app.start();
   const { host } = new URL(origin);
   const egress = createEgress({ allowPrivate: [host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger });
   const fetch = createOriginFetch({ fetch: egress, origin, credential: tokenCredential(token) });
   const owner = createOwnerClient(SERVER_OPERATIONS, { url: origin, fetch });
+  const client = createClient({ url: origin, fetch: egress, ...(token !== undefined && { token }) });
   return {
-    client: createClient({ url: origin, fetch: egress, ...(token !== undefined && { token }) }),
+    client,
     gather: (taskId) => gatherFrom(owner, taskId),
+    async fork(record, { at, message, agent }) {
+      const { taskId: of } = await owner.importTask({ content: Buffer.from(taskFileText(record)) });
+      const to = agent === undefined ? {} : { agent };
+      const { tasks } = await client.list(to);
+      const views = await Promise.all(tasks.map(({ id }) => client.get({ taskId: id, ...to })));
+      const begun = views.find(({ fork }) => fork?.taskId === of);
+      if (begun) return { taskId: begun.id, contextId: begun.contextId };
+      return owner.forkTask({
+        taskId: of,
+        at,
+        results: [],
+        tools: 'live',
+        ...(message !== undefined && { message }),
+      });
+    },
     [Symbol.asyncDispose]: () => app.stop(),
   };
 }

@@ -9,9 +9,14 @@ import { holdsAll } from './expectations.js';
  * Makes the function that replaces tools by what a case says about them: a stub, the result of the record, or the tool
  * itself. Approvals are asked as for the tool.
  */
-export function toolsOf({ stubs = [], tools }: EvalCase, record: TaskFile | undefined): (tool: Tool) => Tool {
+export function toolsOf(
+  { stubs = [], tools, at = 0 }: EvalCase,
+  record: TaskFile | undefined,
+): (tool: Tool) => Tool {
   const recorded = tools === 'recorded' ? new RecordedResults() : undefined;
-  for (const { events } of record?.tasks ?? []) recorded?.add(events);
+  const usedUntil = record?.tasks[0]!.events[at - 1]?.at ?? 0;
+  for (const { events } of record?.tasks ?? [])
+    recorded?.add(events, events.findLast((event) => event.at <= usedUntil)?.seq);
   const outputOf = (tool: string, given: JsonObject): ToolOutput | undefined => {
     const stub = stubs.find((one) => one.tool === tool && fits(one, given));
     if (stub || !recorded) return stub && stubOutput(stub);

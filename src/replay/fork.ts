@@ -36,6 +36,8 @@ export interface ForkRequest extends Variation {
 interface ForkParts {
   readonly journal: Pick<Journal, 'get' | 'read'> & { fork(entry: NewFork): Promise<TaskRecord> };
   readonly agents: ReadonlyMap<string, Agent>;
+  /** Whether this is a server for one evaluation: it forks imported tasks too. */
+  readonly isTrial?: boolean | undefined;
 }
 
 type Intent = BodyOf<'tool-call'> | BodyOf<'delegation-start'>;
@@ -50,7 +52,7 @@ const FORK_AUTHOR = 'fork';
  * result that the record has, also a later one, or an error that says that there is none. Nothing is called again for it.
  * Rejects with `not-found`, and with `invalid-input` for a place or a step that there is not, and for imported tasks.
  */
-export function createTaskFork({ journal, agents }: ForkParts) {
+export function createTaskFork({ journal, agents, isTrial }: ForkParts) {
   return async (
     scope: Scope,
     request: ForkRequest,
@@ -61,7 +63,7 @@ export function createTaskFork({ journal, agents }: ForkParts) {
       const hint = 'See: lango tasks list';
       throw new LangoError('not-found', `You have no task "${request.taskId}" on this server.`, { hint });
     }
-    assertForkable(parent, agents);
+    assertForkable(parent, { agents, isTrial });
     const all = await readAll(journal, parent);
     const at = placeOf(all, request.at);
     const { tools, fromOutside } = parent.grant;
@@ -78,8 +80,11 @@ export function createTaskFork({ journal, agents }: ForkParts) {
   };
 }
 
-function assertForkable({ id, agent, grant }: TaskRecord, agents: ForkParts['agents']): void {
-  if (grant.chain.some((link) => link.startsWith(`${IMPORT_AUTHOR}@`)))
+function assertForkable(
+  { id, agent, grant }: TaskRecord,
+  { agents, isTrial }: Omit<ForkParts, 'journal'>,
+): void {
+  if (!isTrial && grant.chain.some((link) => link.startsWith(`${IMPORT_AUTHOR}@`)))
     throw new LangoError('invalid-input', `The task ${id} was imported, and imported tasks are never run.`);
   const runner = agents.get(agent);
   if (runner && 'rehearse' in runner) return;

@@ -19,6 +19,8 @@ interface ImportParts {
   /** The agent that shows the tasks of agents that this node does not run. */
   readonly root: string;
   readonly nodeId: string;
+  /** Whether this is a server for one evaluation: the tasks keep their grants and the numbers of their events, for a fork. */
+  readonly isTrial?: boolean | undefined;
   /** The most events of a task, and the largest one in bytes of JSON. */
   readonly limits: { readonly events: number; readonly eventBytes: number };
 }
@@ -48,7 +50,7 @@ export function createTaskImport(parts: ImportParts) {
       const parent = tasks.slice(0, tasks.indexOf(task)).find(isParent);
       const parentTaskId = parent && ids.get(parent.id);
       const entry = { ...entryOf(task, scope, parts), id: ids.get(task.id)!, parentTaskId };
-      const firstEvents = eventsOf(task, ids).map((event) => ({
+      const firstEvents = eventsOf(task, ids, parts).map((event) => ({
         ...event,
         body: scrubEvent(wellFormed(event.body), parts.secrets.scrubber(scope)),
       }));
@@ -88,7 +90,7 @@ function wrong({ id }: RecordedTask, why: string): LangoError {
 function entryOf(
   task: RecordedTask,
   scope: Scope,
-  { agents, root, nodeId, secrets }: ImportParts,
+  { agents, root, nodeId, secrets, isTrial }: ImportParts,
 ): Omit<NewTask, 'id' | 'parentTaskId'> {
   const { message } = task.events[0]!.body as Extract<EventBody, { type: 'message' }>;
   // A context of its own: no conversation here reads these tasks, and the same file finds them again.
@@ -97,7 +99,10 @@ function entryOf(
     ...{ scope, contextId, givenContextId: contextId },
     agent: agents.has(task.agent) ? task.agent : root,
     // A task with a chain is on the bill of the one that delegated it, and there is none here.
-    grant: { chain: [`${IMPORT_AUTHOR}@${nodeId}`], depth: 0, fromOutside: true },
+    grant: {
+      ...(isTrial ? task.grant : { depth: 0, fromOutside: true }),
+      chain: [`${IMPORT_AUTHOR}@${nodeId}`],
+    },
     message: scrubMessage(wellFormed(plainMessage(message)), secrets.scrubber(scope)),
     isSame: () => true,
   };
@@ -109,22 +114,27 @@ function plainMessage({ referenceTaskIds: _, ...message }: Message): Message {
 }
 
 /** All events but the first message, with one that says where they are from, and an end if they have none. */
-function eventsOf(task: RecordedTask, ids: ReadonlyMap<string, string>): readonly NewEvent[] {
+function eventsOf(
+  task: RecordedTask,
+  ids: ReadonlyMap<string, string>,
+  { isTrial }: ImportParts,
+): readonly NewEvent[] {
   const { agent, node, id } = task;
   const text = `Imported: task ${id} of ${agent}, which ran on node ${node.id} (Lango ${node.version}).\n`;
   const mark = {
     author: IMPORT_AUTHOR,
     body: { type: 'activity', activity: { type: 'text', text } },
   } as const;
+  const marks = isTrial ? [] : [mark];
   const events = task.events.slice(1).map(({ author, body }) => ({ author, body: localBody(body, ids) }));
   const last = task.events.at(-1)!.body;
-  if (last.type === 'run-end' && isTerminal(last.state)) return [mark, ...events];
+  if (last.type === 'run-end' && isTerminal(last.state)) return [...marks, ...events];
   const message = {
     ...({ id: `${id}:end:import`, role: 'agent' } as const),
     parts: [{ kind: 'text', text: 'It had not ended when it was exported.' } as const],
   };
   const end = { type: 'run-end', state: 'canceled', message, usage: NO_USAGE, fromOutside: true } as const;
-  return [mark, ...events, { author: agent, body: end }];
+  return [...marks, ...events, { author: agent, body: end }];
 }
 
 /** A file may name any task of this server: a reference is left out, and delegations and forks name imported tasks. */

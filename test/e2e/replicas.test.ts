@@ -1,10 +1,14 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StreamResponse, Task } from '@a2a-js/sdk';
 import { TaskState } from '@a2a-js/sdk';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../src/core/json.js';
-import type { ServerOptions } from '../../src/index.js';
+import { evaluate, type ServerOptions } from '../../src/index.js';
+import { langoHere } from '../cli/lango-here.js';
 import { request } from '../suites/a2a-operations.js';
 import { TOKEN } from '../support/a2a-node.js';
 import type { Way } from '../support/a2a-transports.js';
@@ -13,7 +17,7 @@ import { startPostgres } from '../support/postgres.js';
 import { PushReceiver, answerText } from '../support/push-receiver.js';
 import { followOrders, scriptedAgent, type Script } from '../support/scripted-agent.js';
 import type { TestServer } from '../support/server.js';
-import { startServer } from '../support/server.js';
+import { sendText, startServer } from '../support/server.js';
 
 const CHUNKS = 20;
 
@@ -87,6 +91,24 @@ const server = await startPostgres();
     expect(await call(second!, { taskId: id, cancel: true })).toMatchObject({ isError: true });
     expect(await stateOf(own, id)).toBe(TaskState.TASK_STATE_CANCELED);
     await Promise.all([first!.close(), second!.close()]);
+  });
+
+  it('export, evaluate and fork a task that another one ran', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'lango-replicas-'));
+    const { taskId } = await sendText(runs, 'Hello!');
+    const env = { LANGO_URL: answers.address.origin, LANGO_TOKEN: TOKEN };
+    const lango = async (...args: string[]) => {
+      const { code, stdout, stderr } = await langoHere(args, { env });
+      if (code !== 0) throw new Error(stderr);
+      return stdout;
+    };
+    await lango('eval', 'new', '--from', 'state=completed agent=lango-orchestrator', '--out', folder);
+    const { passed, results } = await evaluate(folder);
+    expect([passed, results.map((one) => one.taskId)]).toEqual([true, [taskId]]);
+    const forked = JSON.parse(await lango('fork', taskId, '--at', '1', '--json')) as { taskId: string };
+    expect(await lango('tasks', 'watch', forked.taskId)).not.toBe('');
+    expect(await lango('replay', forked.taskId)).toContain('Identical');
+    await rm(folder, { recursive: true });
   });
 
   for (const [index, name] of (['JSONRPC', 'HTTP+JSON', 'GRPC'] as const).entries()) {

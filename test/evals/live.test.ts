@@ -8,9 +8,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { z } from 'zod';
-import { defineTool, evaluate, scriptedModel, type EvaluateOptions } from '../../src/index.js';
+import { defineTool, evaluate, replayTask, scriptedModel, type EvaluateOptions } from '../../src/index.js';
 import type { EvaluationRun, Evaluations } from '../../src/core/evaluations.js';
 import type { ModelRequest } from '../../src/core/model.js';
+import type { TaskFile } from '../../src/replay/task-file.js';
 import { langoHere } from '../cli/lango-here.js';
 import { cleanEnv, ended, mainFile } from '../cli/lango-process.js';
 import { openaiWire } from '../support/openai-wire.js';
@@ -142,6 +143,30 @@ describe('a live run', () => {
     );
     expect(results.map(({ failures }) => failures)).toEqual([[], []]);
     expect(calls).toEqual(['look a']);
+  });
+
+  it('goes on after an event of a record, and repeats nothing that was done before it', async () => {
+    const done = { name: 'a', record: 'a.json', messages: ['look a, look b'], expect: completes };
+    await run({ cases: [done] }, { writesRecords: true });
+    const record = await readFile(path.join(folder, 'a.json'), 'utf8');
+    const { events } = (JSON.parse(record) as TaskFile).tasks[0]!;
+    const at = 1 + events.findLastIndex(({ body }) => body.type === 'tool-result');
+    const { messages: _, ...from } = { ...done, at };
+    const goesOn = { ...from, name: 'b', expect: [{ contains: 'live a 1, live b 2' }, { turns: 1 }] };
+    const asksMore = {
+      ...{ ...from, name: 'c', messages: ['look c'] },
+      expect: [{ order: ['fs_look', 'fs_look', 'fs_look'] }, { contains: 'live c 3' }, { turns: 2 }],
+    };
+    const cases = [goesOn, asksMore];
+    const later = { folder: path.join(folder, 'later'), writesRecords: true };
+    const { results } = await run({ cases }, later);
+    expect(results.map(({ failures }) => failures)).toEqual([[], []]);
+    expect(calls).toEqual(['look a', 'look b', 'look c']);
+    expect(await readFile(path.join(folder, 'a.json'), 'utf8')).toBe(record);
+    for (const file of await readdir(later.folder)) {
+      const task = JSON.parse(await readFile(path.join(later.folder, file), 'utf8')) as TaskFile;
+      expect((await replayTask(task)).divergence).toBeUndefined();
+    }
   });
 
   it('asks a judge, whose answers are in the record, and are asked for once', async () => {
@@ -300,6 +325,23 @@ describe('lango eval --live', () => {
     expect((await readdir(path.join(home, 'evals', 'x'))).filter((name) => !name.endsWith('.json'))).toEqual(
       [],
     );
+  });
+
+  inCampaigns('goes on after a kill with the task that it began after an event', async () => {
+    const one = { name: 'a', record: 'a.json', messages: ['Hello'], expect: completes };
+    await writeFile(file, JSON.stringify({ cases: [one] }));
+    expect(await langoHere(args('--record'))).toMatchObject({ code: 0 });
+    const { messages: _, ...from } = { ...one, at: 1 };
+    await writeFile(file, JSON.stringify({ cases: [from] }));
+    asked = [];
+    const start = () => spawn(process.execPath, [mainFile(), ...args('--run', 'x')], { env: cleanEnv() });
+    const child = start();
+    const gone = ended(child);
+    before = () => void (asked.length === 1 && child.kill('SIGKILL'));
+    await gone;
+    expect(await ended(start())).toMatchObject({ code: 0 });
+    // A second task would have asked too.
+    expect(asked).toHaveLength(2);
   });
 
   it('leaves runs that the server of the data folder shows, compares, and opens the tasks of', async () => {
