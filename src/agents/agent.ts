@@ -69,6 +69,8 @@ export interface StandIns {
   readonly memory: RunMemory;
   readonly peers: (own: PeerDirectory) => PeerDirectory;
   readonly functions: (own: readonly AgentFunction[]) => readonly AgentFunction[];
+  /** When the recorded run began, in milliseconds since the epoch: its model was told the date. */
+  readonly beganAt: number;
 }
 
 /** An agent that can go through a recorded run, with the instruction and the functions that it has now. */
@@ -146,8 +148,8 @@ async function work(run: Run, context: AgentContext, given: WorkParts): Promise<
   const earlier = scrubData(conversation, run.scrubber);
   const history = await readable(earlier, historyTokens);
   const added = await runtimeBlocks(run, additions, scrubData(recalled.text, run.scrubber));
-  const where =
-    surroundings && surroundingsBlock(surroundings, actsOnMachine(parts.toolbox) ? run.task : undefined);
+  const here = surroundings && { ...surroundings, now: new Date(standIns?.beganAt ?? Date.now()) };
+  const where = here && surroundingsBlock(here, actsOnMachine(parts.toolbox) ? run.task : undefined);
   await parts.prepare(run.task);
   const budget = new Budget({ run, limits, meter, spending });
   const ownSetup = parts.open(run, budget, standIns);

@@ -52,9 +52,12 @@ export function instructionBlocks(instruction: string, { houseRules = '' }: Pick
 }
 
 /** Makes the block with the date and, for the scope of a task, with the machine and workspace that the agent works in. */
-export function surroundingsBlock({ system, workspace }: Surroundings, scope?: Scope): SystemBlock {
+export function surroundingsBlock(
+  { system, workspace, now }: Surroundings & { readonly now: Date },
+  scope?: Scope,
+): SystemBlock {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  const today = new Date().toLocaleDateString('en-CA', { dateStyle: 'full' });
+  const today = now.toLocaleDateString('en-CA', { dateStyle: 'full' });
   const folder = scope && workspace(scope);
   const at = folder === undefined ? '' : `, ${folder}`;
   const here = scope ? ` You act on ${system}; relative paths begin in the workspace${at}.` : '';

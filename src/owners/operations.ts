@@ -112,7 +112,7 @@ const sentPart = z.object({
   ...{ isCached: z.boolean(), isNew: z.boolean() },
 });
 const sentRequest = z.object({
-  ...{ step: z.string(), steps: texts, match: z.enum(['same', 'different', 'unknown']) },
+  ...{ step: z.string(), steps: texts, match: z.enum(['same', 'different', 'unknown']), changed: texts },
   ...{ model: z.string(), input: z.number(), cached: z.number() },
   ...{ parts: z.array(sentPart).readonly(), gone: z.array(sentPart).readonly() },
 }) satisfies z.ZodType<SentRequest>;

@@ -122,6 +122,7 @@ export async function rehearse(
           memory: memoryOf(pass),
           peers: (own) => ({ ...peers, list: () => own.list() }),
           functions: standIns(recording, recorded),
+          beganAt: pass.events[0]!.at,
         }),
     }));
     for (const [step, request] of requestsIn(written)) now.set(step, request);
@@ -153,10 +154,10 @@ function standIns(recording: Recording, { limits }: RecordedTask): StandIns['fun
   };
 }
 
-function changesOf(
+export function changesOf(
   before: Required<AskedRequest>,
   now: Required<AskedRequest>,
-  texts: Texts,
+  texts: Texts = new Map(),
 ): readonly RequestChange[] {
   const changes: RequestChange[] = [];
   if (before.model !== now.model)

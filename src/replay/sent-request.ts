@@ -5,7 +5,7 @@ import type { SecretGuard } from '../core/secrets.js';
 import type { SentPart, SentRequest } from '../core/sent-request.js';
 import type { Scope } from '../core/task.js';
 import { estimateTokens } from '../core/text.js';
-import { canRehearse, rehearse, requestsIn } from './current.js';
+import { canRehearse, changesOf, rehearse, requestsIn } from './current.js';
 import { stepAfter, type Pass } from './passes.js';
 import { isOfLoop } from './replay.js';
 import { readWhole, type ReadRecord } from './collect.js';
@@ -48,6 +48,7 @@ export function createSentRequests({ readRecord, agents, secrets }: SentParts) {
     return {
       ...{ step: wanted, steps, model: was?.model ?? '' },
       match: was === undefined ? 'unknown' : was.hash === is?.hash ? 'same' : 'different',
+      changed: was && is ? [...new Set(changesOf(was, is).map(wordsOf))] : [],
       ...compared(shown(request), shown(before), usageOf(recorded, wanted)),
     };
   };
@@ -70,12 +71,17 @@ function noting(
   };
 }
 
+const wordsOf = ({ part, name }: ReturnType<typeof changesOf>[number]) =>
+  part === 'function' ? `the function ${name}` : `the ${part}`;
+
 function partsOf(asked: Asked | undefined): readonly RawPart[] {
   if (!asked) return [];
   const { system, functions, messages } = asked;
   return [
     ...functions.map((spec) => part('function', spec.name, written(spec))),
-    ...system.map(({ text, stable }) => part('instruction', stable ? 'stable' : 'of this run', text)),
+    ...system.map(({ text, stable }) =>
+      part('instruction', stable ? 'the same in every run' : 'only in this run', text),
+    ),
     ...messages.flatMap((message): RawPart[] => {
       if (message.role === 'user') return [part('message', 'user', written(message.parts))];
       if (message.role === 'assistant') return [part('message', message.author, written(message.content))];

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -124,7 +124,10 @@ it('shows what a model was sent in each turn: by parts, with sizes, and what the
     ['message', 'result of fs_read'],
     ['message', 'result of fs_size'],
   ]);
+  const now = Date.now();
+  const clock = jest.spyOn(Date, 'now').mockReturnValue(now + 3 * 24 * 60 * 60 * 1_000);
   const { parts, match } = await read('?step=t1');
+  clock.mockRestore();
   expect([match, parts.every(({ isNew }) => isNew)]).toEqual(['same', true]);
   expect(parts.find(({ name }) => name === 'fs_size')?.tokens).toBeGreaterThan(0);
   expect(await read('?step=t9')).toMatchObject({

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { ComparedEvent, Divergence } from '../../core/fork.js';
 import { listTasks, owner } from './api.js';
-import { Ago, Choice, Field, link, Note, useLoaded } from './page.js';
+import { Ago, Choice, dateTime, Field, link, Note, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { LISTED_MESSAGES, titleOf } from './tasks.js';
 import { forkIn, stateWords, type Task } from './wire.js';
@@ -70,7 +70,7 @@ export function Compare({ agent, task }: CompareProps) {
 function choiceWords(task: Task | undefined): string {
   if (!task) return 'choose one';
   const { state, timestamp } = task.status;
-  const time = timestamp === undefined ? '' : new Date(timestamp).toLocaleString();
+  const time = timestamp === undefined ? '' : dateTime(timestamp);
   return visible(`${titleOf(task).slice(0, CHOICE_CHARACTERS)} – ${stateWords(state)}, ${time}`);
 }
 

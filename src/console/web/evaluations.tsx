@@ -195,7 +195,9 @@ function Nights({ nights }: Pick<Evaluations, 'nights'>) {
       <tbody>
         {nights.map(({ at, tasks, changedTasks, changes: [first, ...others] }) => (
           <tr key={at}>
-            <th scope="row">{new Date(at).toLocaleDateString(undefined, { timeZone: 'UTC' })}</th>
+            <th scope="row">
+              {new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium', timeZone: 'UTC' })}
+            </th>
             <td class="number">{number(tasks)}</td>
             <td class="number">{number(changedTasks)}</td>
             <td>

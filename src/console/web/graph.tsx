@@ -41,6 +41,9 @@ const NARROW_CHARACTERS = 46;
 const NOTE_CHARACTERS = 16;
 const NAME_CHARACTERS = 20;
 const WORDS_CHARACTERS = 26;
+/** The distances of words from the end of their line. */
+const ABOVE = 7;
+const BELOW = 15;
 
 type Placed = GraphNode & Readonly<{ column: number; x: number; y: number; width: number; height: number }>;
 
@@ -72,19 +75,22 @@ export function Graph({ label, nodes, edges }: GraphProps) {
         {all.map((one) => (
           <Node key={one.id} node={one} isNarrow={isNarrow} />
         ))}
-        {edges.map((edge) => {
-          const [from, to] = [placed.get(edge.from), placed.get(edge.to)];
-          if (!from || !to) return null;
-          const beside = into.get(edge.to)!;
-          return (
-            <Edge
-              key={`${edge.from} ${edge.to}`}
-              {...{ edge, from, to, isNarrow }}
-              place={beside.indexOf(edge)}
-              share={(beside.indexOf(edge) + 1) / (beside.length + 1)}
-            />
-          );
-        })}
+        {/* The words come last, so that no line lies over them. */}
+        {[Line, Words].flatMap((Part, layer) =>
+          edges.map((edge) => {
+            const [from, to] = [placed.get(edge.from), placed.get(edge.to)];
+            if (!from || !to) return null;
+            const beside = into.get(edge.to)!;
+            return (
+              <Part
+                key={`${layer} ${edge.from} ${edge.to}`}
+                {...{ edge, from, to, isNarrow }}
+                place={beside.indexOf(edge)}
+                share={(beside.indexOf(edge) + 1) / (beside.length + 1)}
+              />
+            );
+          }),
+        )}
       </svg>
     </div>
   );
@@ -114,35 +120,54 @@ interface EdgeProps {
   readonly share: number;
 }
 
-function Edge(props: EdgeProps) {
-  const { edge, from, to, isNarrow, place, share } = props;
-  const { words, weight = 0, kind = '' } = edge;
+function Line({ edge, from, to, isNarrow, share }: EdgeProps) {
+  const { weight = 0, kind = '' } = edge;
   const stroke = 1 + 4 * weight;
   if (isNarrow) {
     const [x, y] = [from.x + INDENT / 2, to.y + NARROW_HEIGHT / 2];
     const isBelow = to.y > from.y && from.x + INDENT / 2 < to.x;
+    if (!isBelow) return null;
     return (
-      <g class={`edge ${kind}`}>
-        {isBelow && <path d={`M${x} ${from.y + from.height}V${y}H${to.x}`} stroke-width={stroke} />}
-        <text x={to.x + 12} y={to.y + NARROW_HEIGHT + 5 + place * EDGE_ROOM}>
-          {words !== '' && cut(`← ${from.name}: ${words}`, NARROW_CHARACTERS)}
-        </text>
-      </g>
+      <path class={`edge ${kind}`} d={`M${x} ${from.y + from.height}V${y}H${to.x}`} stroke-width={stroke} />
     );
   }
-  const isForward = to.column > from.column;
-  const [x1, y1] = [from.x + from.width, from.y + from.height / 2];
-  const [x2, y2] = [isForward ? to.x : to.x + to.width, to.y + to.height * share];
+  const { isForward, x1, y1, x2, y2 } = endsOf(from, to, share);
   const bend = isForward ? x2 - COLUMN_GAP / 2 : Math.max(x1, x2) + COLUMN_GAP / 2;
   const first = isForward ? x1 + COLUMN_GAP / 2 : bend;
-  return (
-    <g class={`edge ${kind}`}>
-      <path d={`M${x1} ${y1}C${first} ${y1} ${bend} ${y2} ${x2} ${y2}`} stroke-width={stroke} />
-      <text x={isForward ? x2 - 12 : x2 + 12} y={y2 - 5} text-anchor={isForward ? 'end' : 'start'}>
-        <title>{visible(words)}</title>
-        {cut(words, WORDS_CHARACTERS)}
+  const curve = `M${x1} ${y1}C${first} ${y1} ${bend} ${y2} ${x2} ${y2}`;
+  return <path class={`edge ${kind}`} d={curve} stroke-width={stroke} />;
+}
+
+function endsOf(from: Placed, to: Placed, share: number) {
+  const isForward = to.column > from.column;
+  const [x1, y1] = [from.x + from.width, from.y + from.height / 2];
+  return { isForward, x1, y1, x2: isForward ? to.x : to.x + to.width, y2: to.y + to.height * share };
+}
+
+function Words({ edge, from, to, isNarrow, place, share }: EdgeProps) {
+  const { words, kind = '' } = edge;
+  if (words === '') return null;
+  if (isNarrow) {
+    const y = to.y + NARROW_HEIGHT + 5 + place * EDGE_ROOM;
+    return (
+      <text class={`edge ${kind}`} x={to.x + 12} y={y}>
+        {cut(`← ${from.name}: ${words}`, NARROW_CHARACTERS)}
       </text>
-    </g>
+    );
+  }
+  const { isForward, y1, x2, y2 } = endsOf(from, to, share);
+  // On the side of the line's end where the line does not come from.
+  const y = y1 < y2 ? y2 + BELOW : y2 - ABOVE;
+  return (
+    <text
+      class={`edge ${kind}`}
+      x={isForward ? x2 - 12 : x2 + 12}
+      y={y}
+      text-anchor={isForward ? 'end' : 'start'}
+    >
+      <title>{visible(words)}</title>
+      {cut(words, WORDS_CHARACTERS)}
+    </text>
   );
 }
 

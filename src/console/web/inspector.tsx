@@ -217,14 +217,14 @@ function Wire({ exchanged, isFolded = false }: Readonly<{ exchanged: Exchanged; 
         {request.expects && (problems === 0 ? ', ✓ as specified' : `, ✕ ${number(problems)} violations`)}
       </summary>
       <h3>Sent</h3>
-      <pre class="plain" tabIndex={0}>
+      <pre class="wire" tabIndex={0}>
         {visible([`${method} ${path}`, ...sent, ...(body === undefined ? [] : ['', body])].join('\n'))}
       </pre>
       <p>
         <Copy text={curl} /> as curl
       </p>
       <h3>Received</h3>
-      <pre class="plain" tabIndex={0}>
+      <pre class="wire" tabIndex={0}>
         {visible([`${status}`, ...got].join('\n'))}
       </pre>
       {frames.map((frame, index) => (

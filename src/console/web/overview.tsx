@@ -88,7 +88,7 @@ function Figures({ overview, waiting }: Loaded) {
         <Tile name="Money" value={money(usage) || 'no price'} href={link('bill')} />
       </ul>
       {isCut && <Note>There are more tasks than these figures count: those of the newest ones.</Note>}
-      <div class="columns">
+      <div class="columns four">
         <Lines title="Waiting for you" none="Nothing waits for you." rows={waiting.map(waitingLine)} />
         <Lines title="Running" none="Nothing runs." rows={running.map(runningLine)} />
         <Lines title="Errors" none="Nothing failed." rows={errors.map(errorLine)} />
@@ -189,7 +189,7 @@ const errorLine = ({ agent, reason, text, tasks, newest }: Overview['errors'][nu
     <State state="failed" /> {tasks > 1 && `${number(tasks)} × `}
     {visible(reason)} · {agent} · <Ago at={isoOf(newest.statusAt)} /> · took{' '}
     {duration(newest.statusAt - newest.createdAt)}
-    {text !== '' && <span class="text"> {visible(text)}</span>}
+    {text !== '' && <span class="text reason">{visible(text)}</span>}
   </Line>
 );
 

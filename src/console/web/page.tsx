@@ -219,6 +219,11 @@ export function Rows({ count, height, label, row, onEnd }: RowsProps) {
   );
 }
 
+const WORDED = { dateStyle: 'medium', timeStyle: 'medium' } as const;
+
+/** A date and a time in the reader's zone. The month is a word: 11/7 is also read as the 11th of July. */
+export const dateTime = (at: string | number) => new Date(at).toLocaleString(undefined, WORDED);
+
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { style: 'narrow' });
 const UNITS = [
   ['day', 86_400],
@@ -233,7 +238,7 @@ export function Ago({ at }: { readonly at: string | undefined }) {
   const seconds = Math.round((Date.parse(at) - Date.now()) / 1_000);
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? UNITS[3];
   return (
-    <time dateTime={at} title={new Date(at).toLocaleString()}>
+    <time dateTime={at} title={dateTime(at)}>
       {RELATIVE.format(Math.round(seconds / size), unit)}
     </time>
   );

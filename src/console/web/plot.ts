@@ -27,6 +27,7 @@ const DAYS = [1, 2, 7, 14];
 const AXIS_WIDTH = 56;
 /** A limit is drawn when it is less than so many times the highest bar. */
 const NEAR = 4;
+const DAY_WORDS = { day: 'numeric', month: 'short' } as const;
 
 /** Draws stacked bars over time into `box`, as wide as it is. Returns a function that removes them. */
 export function plot(box: HTMLElement, options: PlotOptions): () => void {
@@ -76,6 +77,7 @@ function draw(box: HTMLElement, { times, partMs, series, format, limit = 0, onPo
         {
           ...axis,
           grid: { show: false },
+          values: (_, times) => timeWords(times, isByDay),
           ...(isByDay && { incrs: DAYS.map((days) => (days * DAY_MS) / 1_000) }),
         },
         { ...axis, size: AXIS_WIDTH, values: (_, values) => values.map(format) },
@@ -95,6 +97,18 @@ function draw(box: HTMLElement, { times, partMs, series, format, limit = 0, onPo
     [times.map((time) => time / 1_000), ...stacked.map(({ values }) => [...values])],
     box,
   );
+}
+
+/** The days of times in seconds, in words; with hours, each day once, below its first hour. */
+function timeWords(times: readonly number[], isByDay: boolean): string[] {
+  const dates = times.map((time) => new Date(time * 1_000));
+  if (isByDay)
+    return dates.map((date) => date.toLocaleDateString(undefined, { ...DAY_WORDS, timeZone: 'UTC' }));
+  const days = dates.map((date) => date.toLocaleDateString(undefined, DAY_WORDS));
+  return dates.map((date, index) => {
+    const hour = date.toLocaleTimeString(undefined, { hour: 'numeric' });
+    return days[index] === days[index - 1] ? hour : `${hour}\n${days[index]}`;
+  });
 }
 
 function drawLimit(drawn: UPlot, limit: number, color: string): void {

@@ -3,7 +3,7 @@ import { EXTENSIONS } from '../../core/extensions.js';
 import { repliesIn, isReply, questionsIn } from '../../core/questions.js';
 import type { Reply, Question } from '../../core/task.js';
 import { ask, newId, viewed } from './api.js';
-import { Field, Form, Note, TwoClicks, writtenIn } from './page.js';
+import { dateTime, Field, Form, Note, TwoClicks, writtenIn } from './page.js';
 import { Json, Text } from './parts.js';
 import { questionsOf, type Task } from './wire.js';
 
@@ -83,8 +83,7 @@ function Countdown({ at }: { readonly at: number }) {
   const left = `${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`;
   return (
     <p>
-      Without a reply it counts as denied in <span class="number">{left}</span>, at{' '}
-      {new Date(at).toLocaleString()}.
+      Without a reply it counts as denied in <span class="number">{left}</span>, at {dateTime(at)}.
     </p>
   );
 }

@@ -8,8 +8,7 @@ import type { Task } from './wire.js';
 const KINDS = { function: 'Functions', instruction: 'Instruction', message: 'Messages' } as const;
 const MATCHES = {
   same: '✓ It is the request that was sent: its hash is the recorded one.',
-  different:
-    '! It is not exactly what was sent. The instruction or the functions are others today, or the model also got memories or earlier tasks of the conversation.',
+  different: '! It is not exactly what was sent.',
   unknown: '! The record holds no hash of the request, so it may differ from what was sent.',
 };
 
@@ -21,7 +20,7 @@ export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
     [id, step],
   );
   if (!value) return <Note>{fault || 'Building the request again…'}</Note>;
-  const { steps, match, model, input, cached, gone } = value;
+  const { steps, match, changed, model, input, cached, gone } = value;
   // In the first turn everything is new, so nothing of it is marked.
   const parts =
     value.step === steps[0] ? value.parts.map((part) => ({ ...part, isNew: false })) : value.parts;
@@ -37,7 +36,9 @@ export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
         />
       </div>
       {fault && <Note>{fault}</Note>}
-      <p class={match === 'same' ? 'facts' : 'facts waits'}>{MATCHES[match]}</p>
+      <p class={match === 'same' ? 'facts' : 'facts waits'}>
+        {MATCHES[match]} {match === 'different' && differenceWords(changed)}
+      </p>
       <p class="facts">
         {visible(model)} · {number(input)} tokens in, {number(cached)} of them cached. The sizes of parts are
         estimates.
@@ -49,6 +50,12 @@ export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
       {gone.length > 0 && <Group title="Only in the turn before" parts={gone} />}
     </section>
   );
+}
+
+function differenceWords(changed: readonly string[]): string {
+  return changed.length === 0
+    ? 'The model also got memories or earlier tasks of the conversation, which are not in the record.'
+    : `Changed since: ${visible(changed.join(', '))}.`;
 }
 
 /** The size of each part, in the order in which the vendor reads them. */

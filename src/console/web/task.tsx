@@ -5,7 +5,7 @@ import { leave } from './composer.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
 import { viewAt, type View } from './fold.js';
-import { Button, link, names, Note, place, Rows, TwoClicks, useAction } from './page.js';
+import { Button, dateTime, link, names, Note, place, Rows, TwoClicks, useAction } from './page.js';
 import { Copy, Json, Parts, visible } from './parts.js';
 import { Requests } from './requests.js';
 import { Decisions, Questions } from './questions.js';
@@ -149,10 +149,8 @@ function Head({
       </h2>
       <p class="facts">
         <State state={status.state} /> · {agent} ·{' '}
-        {[status.timestamp && new Date(status.timestamp).toLocaleString(), ...factsOf(task)]
-          .filter(Boolean)
-          .join(' · ')}{' '}
-        · id <code>{id}</code> · <a href={link('chat', agent, task.contextId)}>Open its conversation</a>
+        {[status.timestamp && dateTime(status.timestamp), ...factsOf(task)].filter(Boolean).join(' · ')} · id{' '}
+        <code>{id}</code> · <a href={link('chat', agent, task.contextId)}>Open its conversation</a>
       </p>
       {fork && (
         <p class="facts">
