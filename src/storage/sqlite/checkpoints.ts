@@ -80,6 +80,8 @@ export class Checkpoints {
   }
 
   #checkpointHere(): void {
+    // No checkpoint can run in a transaction. Those of a turn end with it.
+    if (this.#database.inTransaction) return void setImmediate(() => this.#checkpointHere());
     try {
       if (this.#database.open) this.#database.pragma('wal_checkpoint(PASSIVE)');
     } catch (error) {

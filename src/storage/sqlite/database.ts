@@ -76,7 +76,10 @@ export class SqliteDatabase implements SqlDatabase {
 
   /** The rows were overwritten when they were deleted (`secure_delete`), but their pages are still in the log. */
   async purge(): Promise<void> {
-    this.readNow(() => this.handle.pragma('wal_checkpoint(TRUNCATE)'));
+    this.readNow(() => {
+      this.#commits.endReading();
+      this.handle.pragma('wal_checkpoint(TRUNCATE)');
+    });
   }
 
   /** Runs work at once. Call it inside a read or a commit. */
@@ -97,6 +100,17 @@ export class SqliteDatabase implements SqlDatabase {
     } catch (error) {
       throw storageError(error);
     }
+  }
+
+  /** Like `readNow`, and cheaper when the same turn of the event loop writes. */
+  readBeforeCommit<Result>(query: Query<Result>): Result {
+    return this.readNow(() => this.#commits.read(() => this.run(query)));
+  }
+
+  /** Writes in a transaction of its own, without waiting for its turn. */
+  writeNow(query: Query<unknown>): void {
+    this.#commits.endReading();
+    this.run(query);
   }
 
   /** Calls `listener` after each commit, once per task, with the events that the task got. Returns the unsubscribe function. */

@@ -46,7 +46,8 @@ const PROBE = "UPDATE meta SET value = value WHERE key = 'commits'";
 
 /**
  * Runs all writes of one turn of the event loop in one transaction, in the order of the calls, and settles each of their
- * promises after the commit. While another program holds the lock of the database, writes wait without blocking.
+ * promises after the commit. Reads of the turn may share the transaction. While another program holds the lock of the
+ * database, writes wait without blocking.
  */
 export class GroupCommit {
   readonly #transact: (group: readonly Pending[], touched: Touched) => Committed;
@@ -56,7 +57,10 @@ export class GroupCommit {
   readonly #checkpoints: Checkpoints;
   readonly #hooks: CommitHooks;
   readonly #probe: () => void;
+  readonly #begin: Record<'read' | 'write' | 'commit' | 'rollback', Database.Statement>;
   #pending: Pending[] = [];
+  /** Whether the transaction of this turn is open, with nothing written yet. */
+  #isReading = false;
   /** For the next attempt of writes that wait for a lock. */
   #retry: NodeJS.Timeout | undefined;
   /** For the next probe while there is a problem. */
@@ -76,14 +80,26 @@ export class GroupCommit {
     const next = database.prepare<[number], NumberRow>(NEXT);
     const probe = database.prepare(PROBE);
     this.#probe = () => void probe.run();
-    const transaction = database.transaction((group: readonly Pending[], touched: Touched): Committed => {
+    const prepare = (sql: string): Database.Statement => database.prepare(sql);
+    this.#begin = {
+      ...{ read: prepare('BEGIN'), write: prepare('BEGIN IMMEDIATE') },
+      ...{ commit: prepare('COMMIT'), rollback: prepare('ROLLBACK') },
+    };
+    this.#transact = (group, touched) => {
       const touch: Touch = (taskId, events) => addTouched(touched, taskId, events);
-      const settled = group.map((pending) => attempt(pending, touch));
-      const number = next.get(this.#changes);
-      hooks.before();
-      return { settled, number };
-    });
-    this.#transact = (group, touched) => transaction.immediate(group, touched);
+      if (!this.#isReading) this.#begin.write.run();
+      this.#isReading = false;
+      try {
+        const settled = group.map((pending) => attempt(pending, touch));
+        const number = next.get(this.#changes);
+        hooks.before();
+        this.#begin.commit.run();
+        return { settled, number };
+      } finally {
+        // Some failures have rolled the transaction back already.
+        if (database.inTransaction) this.#begin.rollback.run();
+      }
+    };
   }
 
   /** Why the last commit failed; undefined after a commit. */
@@ -93,15 +109,31 @@ export class GroupCommit {
 
   run<Result>(work: Work<Result>): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
-      if (this.#pending.length === 0) setImmediate(() => this.flush());
+      if (this.#pending.length === 0 && !this.#isReading) setImmediate(() => this.flush());
       this.#pending.push({ work, resolve: (result) => resolve(result as Result), reject });
     });
+  }
+
+  /** Reads what is committed, at once. A transaction for each read would take and free locks of the file each time. */
+  read<Result>(query: () => Result): Result {
+    if (!this.#isReading) {
+      this.#begin.read.run();
+      this.#isReading = true;
+      setImmediate(() => (this.#retry === undefined ? this.flush() : this.endReading()));
+    }
+    return query();
+  }
+
+  /** Ends the transaction in which this turn reads. */
+  endReading(): void {
+    if (this.#isReading) this.#begin.commit.run();
+    this.#isReading = false;
   }
 
   /** Commits the pending writes now. Never throws. */
   flush(): void {
     const group = this.#pending;
-    if (group.length === 0) return;
+    if (group.length === 0) return this.endReading();
     this.#pending = [];
     const touched: Touched = new Map();
     for (const settle of this.#commit(group, touched)) settle();
@@ -158,7 +190,10 @@ export class GroupCommit {
     this.#lockedSince ??= performance.now();
     if (performance.now() - this.#lockedSince > LOCK_WAIT_MS) return false;
     this.#pending = [...group, ...this.#pending];
-    this.#retry = setTimeout(() => this.flush(), LOCK_RETRY_MS);
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.flush();
+    }, LOCK_RETRY_MS);
     return true;
   }
 

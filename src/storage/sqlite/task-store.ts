@@ -69,9 +69,10 @@ export class SqliteTaskStore implements TaskStore {
     database.onTouch((taskId, events) => parts.recent.add(taskId, events));
   }
 
-  /** Reads inside the transaction of this turn: a read outside of one takes and frees locks of the file for itself. */
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    return this.#write((context) => earlierOrRoom(context, entry));
+    const { pushes } = this.#parts;
+    const context = { sql: this.#sql, inbox: this.#inbox, pushes, now: this.#database.clock() };
+    return this.#database.readBeforeCommit(earlierOrRoom(context, entry));
   }
 
   async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
@@ -137,7 +138,7 @@ export class SqliteTaskStore implements TaskStore {
 
   noteCrash(reason: string): void {
     try {
-      this.#database.run(run(NOTE_CRASH, reason));
+      this.#database.writeNow(run(NOTE_CRASH, reason));
     } catch {
       // The process ends anyway, and the database may be the reason.
     }

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LangoError } from '../../../src/core/errors.js';
 import { silentLogger } from '../../../src/core/logger.js';
 import type { Work } from '../../../src/storage/sqlite/group-commit.js';
@@ -68,6 +69,33 @@ describe('group commit', () => {
     const [seen] = await Promise.all([commits.run(() => committed()), commits.run(note('b'))]);
     expect(seen).toEqual(['a']);
     expect(committed()).toEqual(['a', 'b']);
+  });
+
+  it('reads what is committed in the transaction of its turn, and ends it without a write too', async () => {
+    await commits.run(note('a'));
+    const write = commits.run(note('b'));
+    expect(commits.read(() => [committed(), database.inTransaction])).toEqual([['a'], true]);
+    expect(await write).toBe('b');
+    expect(committed()).toEqual(['a', 'b']);
+    commits.read(committed);
+    commits.endReading();
+    expect(database.inTransaction).toBe(false);
+    commits.read(committed);
+    await nextTurn();
+    expect(database.inTransaction).toBe(false);
+  });
+
+  it('writes after the change that another program made since the turn read', async () => {
+    commits.read(() => database.prepare('SELECT text FROM notes').all());
+    const other = new Database(join(folder, 'x.db'));
+    other.prepare("INSERT INTO notes VALUES ('other')").run();
+    other.close();
+    const write = commits.run(note('a'));
+    await nextTurn();
+    expect(commits.read(committed)).toEqual(['other']);
+    expect(await write).toBe('a');
+    expect(committed()).toEqual(['a', 'other']);
+    expect(database.inTransaction).toBe(false);
   });
 
   it('rejects a write that refuses by itself, and does not run the others again', async () => {
