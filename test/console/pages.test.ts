@@ -5,7 +5,17 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
-import { describeConsole, say, seriousFaults, shot, signIn, Stage, STORY_PIECES, TOKEN } from './stage.js';
+import {
+  describeConsole,
+  say,
+  seriousFaults,
+  shot,
+  state,
+  signIn,
+  Stage,
+  STORY_PIECES,
+  TOKEN,
+} from './stage.js';
 
 let stage: Stage;
 let page: Page;
@@ -68,7 +78,7 @@ describeConsole('the console in a browser', () => {
     }
     await page.getByText('Nothing waits for you.').waitFor();
     await go('#/tasks');
-    await page.getByText('✓ completed').first().waitFor();
+    await state(page, 'completed').first().waitFor();
     await page
       .getByRole('link', { name: /please delete old/ })
       .first()

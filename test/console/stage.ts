@@ -125,6 +125,10 @@ export async function say(page: Page, text: string): Promise<void> {
   await page.getByRole('button', { name: 'Send', exact: true }).click();
 }
 
+/** A state as the page shows it: in words, with the icon of that state. */
+export const state = (page: Page, words: string) =>
+  page.locator('.state', { has: page.locator(`[data-icon="${words}"]`), hasText: words });
+
 /** The serious faults that axe-core finds in the page. */
 export async function seriousFaults(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe.source);

@@ -7,8 +7,15 @@ import { anthropicEvent, anthropicWire } from '../support/anthropic-wire.js';
 import { freePort } from '../support/free-port.js';
 import { events, type RecordedRequest } from '../support/scripted-server.js';
 import { writePast } from './past.js';
-import { answer, configOf, describeConsole, seriousFaults, shot, Stage, TOKEN } from './stage.js';
+import { answer, configOf, describeConsole, seriousFaults, shot, Stage, state, TOKEN } from './stage.js';
 
+/** How far parts of a page may jump without a click, as Web Vitals count it: up to here it is called good. */
+const MOST_SHIFTED = 0.1;
+const NOTE_SHIFTS = `
+  window.shifted = 0;
+  new PerformanceObserver((list) => {
+    for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) shifted += value;
+  }).observe({ type: 'layout-shift', buffered: true });`;
 /** The clicks that a job may take from the first page. */
 const MOST_CLICKS = 3;
 const ROOT = 'lango-orchestrator';
@@ -131,7 +138,7 @@ describeConsole('a walk of ten jobs, each from the first page', () => {
     await panel('Errors').getByText('model-unreachable').waitFor();
     await click(panel('Errors').getByRole('link', { name: 'fetch the prices of wool' }));
     await page.getByText('The model cannot be reached (ECONNREFUSED).').waitFor();
-    await page.getByText('✕ failed').waitFor();
+    await state(page, 'failed').waitFor();
   });
 
   it('shows which node is slow', async () => {
@@ -184,12 +191,28 @@ describeConsole('a walk of ten jobs, each from the first page', () => {
     await page.getByRole('listitem').getByText('mill', { exact: false }).first().waitFor();
   });
 
+  it('loads each page of the menu without a jump', async () => {
+    const narrow = await page.context().newPage();
+    await narrow.setViewportSize({ width: 390, height: 800 });
+    await narrow.addInitScript(NOTE_SHIFTS);
+    const links = await view('').all();
+    for (const place of await Promise.all(links.map((one) => one.getAttribute('href')))) {
+      await narrow.goto('about:blank');
+      await narrow.goto(`${stage.origin}/console/${place}`);
+      await narrow.waitForLoadState('networkidle');
+      const shifted = await narrow.evaluate('window.shifted');
+      expect([place, shifted]).toEqual([place, expect.any(Number)]);
+      expect([place, (shifted as number) < MOST_SHIFTED]).toEqual([place, true]);
+    }
+    await narrow.close();
+  });
+
   it('approves what waits', async () => {
     await click(panel('Waiting for you').getByRole('link', { name: 'please delete old' }));
     await page.getByText('"path": "old"').waitFor();
     await click(page.getByRole('button', { name: 'Approve' }));
     await click(page.getByRole('button', { name: 'Really approve fs_delete' }));
-    await page.getByText('✓ completed').waitFor();
+    await state(page, 'completed').waitFor();
   });
 
   it('follows a long task from a phone, and stops it to send it again changed', async () => {
@@ -198,7 +221,7 @@ describeConsole('a walk of ten jobs, each from the first page', () => {
     await page.getByText('Once upon a time').waitFor();
     await shot(page, 'walk-phone');
     await click(page.getByRole('button', { name: 'Stop, edit and send again' }));
-    await page.getByText('✕ canceled').waitFor();
+    await state(page, 'canceled').waitFor();
     await page.getByLabel('Message').fill('which fruit keeps best');
     await click(page.getByRole('button', { name: 'Send', exact: true }));
     await page.getByText(/Apples|Pears/).waitFor();

@@ -1,5 +1,6 @@
 import type { AgentState } from '../../core/node-status.js';
 import { newId, owner } from './api.js';
+import { Mark } from './icons.js';
 import { agentsOf, loadNode, node, readCard } from './node.js';
 import { Ago, Field, Form, link, Note, TwoClicks, useAction, useLoaded, writtenIn } from './page.js';
 import { visible } from './parts.js';
@@ -10,18 +11,22 @@ const MOST_CHARACTERS = 2_000;
 export function AgentsView() {
   const { fault, reload } = useLoaded(loadNode, [], REFRESH_MS);
   const status = node.value;
-  if (!status) return <Note>{fault || 'Loading the agents…'}</Note>;
+  const own = status ? agentsOf(status) : [];
+  // All at once, so that no card pushes down those below it.
+  const cards = useLoaded(() => Promise.all(own.map(readCard)), [own.join(' ')]);
+  if (!status || cards.value?.length !== own.length)
+    return <Note>{fault || cards.fault || 'Loading the agents…'}</Note>;
   const { peers, findings = [] } = status;
   const remote = peers.filter(({ kind }) => kind === 'remote');
   return (
     <section>
       <h2>Agents of this server</h2>
       {fault && <Note>{fault}</Note>}
-      {agentsOf(status).map((name) => (
-        <OwnAgent key={name} name={name} isRoot={name === status.root} />
+      {own.map((name, index) => (
+        <OwnAgent key={name} name={name} found={cards.value![index]!} isRoot={name === status.root} />
       ))}
       <h2>Remote agents</h2>
-      {remote.length === 0 && <Note>There are no remote agents.</Note>}
+      {remote.length === 0 && <Note>There are no remote agents. Add one below: its address is enough.</Note>}
       {remote.map((peer) => (
         <RemoteAgent key={peer.name} peer={peer} root={status.root} onChange={reload} />
       ))}
@@ -38,8 +43,8 @@ export function AgentsView() {
   );
 }
 
-export function Lint({ findings }: Pick<Awaited<ReturnType<typeof readCard>>, 'findings'>) {
-  if (findings.length === 0) return <p>Nothing is wrong with its card.</p>;
+export function Lint({ findings }: Pick<Found, 'findings'>) {
+  if (findings.length === 0) return <p class="facts">Nothing is wrong with its card.</p>;
   return (
     <details>
       <summary>
@@ -56,11 +61,16 @@ export function Lint({ findings }: Pick<Awaited<ReturnType<typeof readCard>>, 'f
   );
 }
 
-function CardOf({ name }: { readonly name: string }) {
+function CardAt({ name }: { readonly name: string }) {
   const { value, fault } = useLoaded(() => readCard(name), [name]);
-  if (!value) return <p>{fault || 'Loading its card…'}</p>;
-  const { description = '', version = '', skills = [], signatures = [] } = value.card;
-  const transports = [...new Set(value.card.supportedInterfaces?.map((one) => one.protocolBinding))];
+  return value ? <CardOf found={value} /> : <p>{fault || 'Loading its card…'}</p>;
+}
+
+type Found = Awaited<ReturnType<typeof readCard>>;
+
+function CardOf({ found: { card, findings } }: { readonly found: Found }) {
+  const { description = '', version = '', skills = [], signatures = [] } = card;
+  const transports = [...new Set(card.supportedInterfaces?.map((one) => one.protocolBinding))];
   return (
     <>
       <p class="text">{visible(description.slice(0, MOST_CHARACTERS))}</p>
@@ -70,22 +80,33 @@ function CardOf({ name }: { readonly name: string }) {
         Version {visible(version)}. Transports: {visible(transports.join(', '))}.{' '}
         {signatures.length > 0 ? 'Its card is signed.' : 'Its card has no signature.'}
       </p>
-      <Lint findings={value.findings} />
+      <Lint findings={findings} />
     </>
   );
 }
 
-function OwnAgent({ name, isRoot }: { readonly name: string; readonly isRoot: boolean }) {
+function OwnAgent({ name, found, isRoot }: Readonly<{ name: string; found: Found; isRoot: boolean }>) {
   return (
     <section class="card" aria-label={name}>
       <h3>
         {name} {isRoot && <small>the root agent</small>}
       </h3>
-      <CardOf name={name} />
+      <CardOf found={found} />
       <a href={link('chat', name, newId())}>Chat with it</a>
     </section>
   );
 }
+
+export const PeerState = ({ state }: Pick<AgentState, 'state'>) =>
+  state === 'ready' ? (
+    <Mark icon="completed" kind="completed">
+      ready
+    </Mark>
+  ) : (
+    <Mark icon="warning" kind="waits">
+      {state}
+    </Mark>
+  );
 
 function RemoteAgent({
   peer,
@@ -98,12 +119,12 @@ function RemoteAgent({
   return (
     <section class="card" aria-label={name}>
       <h3>
-        {name} <small class={state === 'ready' ? 'state' : 'state waits'}>{state}</small>
+        {name} <PeerState state={state} />
       </h3>
       <p class="text facts">
         {url} {since !== undefined && <Ago at={since} />}
       </p>
-      {description !== undefined && <CardOf name={name} />}
+      {description !== undefined && <CardAt name={name} />}
       {(reason ?? hint) !== undefined && (
         <p class="text">
           {reason} {hint}

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { UsageRow } from '../../core/model.js';
 import { owner, readOf, viewed, type Owner } from './api.js';
 import { Chart, partsOf, seriesOf } from './chart.js';
+import { Icon, Nothing } from './icons.js';
 import { node, nodeName } from './node.js';
 import { otherOwners, wordsOf } from './owners.js';
 import { Button, Choice, money, Note, number, saveFile, Table, useLoaded } from './page.js';
@@ -121,7 +122,6 @@ export function BillView() {
     group === 'day' ? byName : (a, b) => tokens(b[1]) - tokens(a[1]) || byName(a, b),
   );
   const most = Math.max(1, ...groups.map(([, rows]) => tokens(rows)));
-  const unpriced = [...new Set(value.filter(({ cost }) => cost === undefined).map(({ model }) => model))];
   return (
     <section>
       <h2>Bill</h2>
@@ -134,17 +134,21 @@ export function BillView() {
           wordsOf={(name) => name || 'all days'}
           onChoose={setDay}
         />
-        <Button onClick={reload}>Read again</Button>
+        <Button onClick={reload}>
+          <Icon name="again" /> Read again
+        </Button>
         <Button
           onClick={() => saveFile('lango-bill.csv', 'text/csv', csvOf(rows))}
           disabled={rows.length === 0}
         >
-          Export CSV
+          <Icon name="save" /> Export CSV
         </Button>
       </div>
       {fault && <Note>{fault}</Note>}
       {groups.length === 0 && (
-        <Note>Your tasks have cost nothing yet. What they use shows here once they end.</Note>
+        <Nothing icon="bill">
+          <p>Your tasks have cost nothing yet. What they use is shown here once they end.</p>
+        </Nothing>
       )}
       {days.length > 0 && <Charts rows={value} by={group === 'day' ? 'model' : group} />}
       {groups.length > 0 && (
@@ -176,13 +180,19 @@ export function BillView() {
           </tfoot>
         </Table>
       )}
-      {unpriced.length > 0 && (
-        <p>
-          These models have no price: {unpriced.join(', ')}. Name one under <code>prices</code> in the
-          configuration.
-        </p>
-      )}
+      <Unpriced rows={value} />
     </section>
+  );
+}
+
+function Unpriced({ rows }: Readonly<{ rows: readonly BillRow[] }>) {
+  const models = new Set(rows.filter(({ cost }) => cost === undefined).map(({ model }) => model));
+  if (models.size === 0) return null;
+  return (
+    <p>
+      These models have no price: {[...models].join(', ')}. Name one under <code>prices</code> in the
+      configuration.
+    </p>
   );
 }
 

@@ -1,6 +1,7 @@
 import { signal, type Signal } from '@preact/signals';
 import { useRef, useState } from 'preact/hooks';
 import { newId } from './api.js';
+import { Icon } from './icons.js';
 import { Button, Form } from './page.js';
 import { sizeOf } from './parts.js';
 import type { Message } from './wire.js';
@@ -103,11 +104,13 @@ export function Composer({ draft, onSend, onStop }: ComposerProps) {
             currentTarget.value = '';
           }}
         />
-        <Button onClick={() => picker.current?.click()}>Add files</Button>
+        <Button onClick={() => picker.current?.click()}>
+          <Icon name="files" /> Add files
+        </Button>
         <span class="space" />
         {onStop && (
           <Button class="danger" onClick={onStop}>
-            Stop
+            <Icon name="stop" /> Stop
           </Button>
         )}
         <button class="primary" disabled={isBusy}>

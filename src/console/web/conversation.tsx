@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { duration } from '../../core/duration.js';
 import { repliesIn, isReply, questionsIn } from '../../core/questions.js';
 import type { Item, View } from './fold.js';
+import { Icon } from './icons.js';
 import { Button } from './page.js';
 import { Copy, Json, Parts, visible } from './parts.js';
 import { GivenReply } from './questions.js';
@@ -125,7 +126,7 @@ function Said({ parts, onEdit }: Readonly<{ parts: readonly Part[]; onEdit: Item
       {text !== '' && onEdit && (
         <p class="tools">
           <Button class="quiet" onClick={() => onEdit(text)}>
-            Edit and send again
+            <Icon name="edit" /> Edit and send again
           </Button>
         </p>
       )}

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { owner } from './api.js';
 import { KnowledgeGraph } from './knowledge-graph.js';
+import { Icon, Nothing } from './icons.js';
 import { loadNode } from './node.js';
 import { Button, link, names, Note, Rows, saveFile, TwoClicks, useAction, useLoaded } from './page.js';
 import { exact, Json, visible } from './parts.js';
@@ -27,9 +28,13 @@ const readPage = (kind: string, after: string) =>
 export function DataView() {
   const { value: data, fault } = useLoaded(() => owner<{ kinds: readonly string[] }>('data'), []);
   const secrets = useLoaded(() => owner<{ secrets: readonly { readonly name: string }[] }>('secrets'), []);
-  const taskUse = useLoaded(loadNode, []).value?.taskUse;
+  const status = useLoaded(loadNode, []);
+  const taskUse = status.value?.taskUse;
+  // What stands below the items is shown once they have come, so that they push nothing down.
+  const [loaded, setLoaded] = useState('');
   const { note, act } = useAction();
-  if (!data) return <Note>{fault || 'Loading your data…'}</Note>;
+  const isReady = (secrets.value ?? secrets.fault) && (status.value ?? status.fault);
+  if (!data || !isReady) return <Note>{fault || 'Loading your data…'}</Note>;
   const { kinds } = data;
   const [, kind = kinds[0]!] = names();
   const finish = (words: string, work: () => Promise<unknown>) =>
@@ -45,29 +50,31 @@ export function DataView() {
         ))}
       </nav>
       {kind === GRAPH && <KnowledgeGraph read={(after) => readPage(GRAPH, after)} />}
-      <Kind key={kind} kind={kind} />
-      {taskUse && (
+      <Kind key={kind} kind={kind} onLoaded={() => setLoaded(kind)} />
+      <div hidden={loaded !== kind}>
+        {taskUse && (
+          <p class="text">
+            Your tasks take {inMegabytes(taskUse.bytes)} of {inMegabytes(taskUse.limit)} MB in the database.
+          </p>
+        )}
+        <h3>Names of secrets</h3>
         <p class="text">
-          Your tasks take {inMegabytes(taskUse.bytes)} of {inMegabytes(taskUse.limit)} MB in the database.
+          {secrets.value ? secretWords(secrets.value.secrets.map(({ name }) => name)) : secrets.fault}
         </p>
-      )}
-      <h3>Names of secrets</h3>
-      <p class="text">
-        {secrets.value
-          ? secretWords(secrets.value.secrets.map(({ name }) => name))
-          : secrets.fault || 'Loading…'}
-      </p>
-      <h3>All of it</h3>
-      <p class="buttons">
-        <Button onClick={() => finish('Reading everything…', () => exportAll(kinds))}>Export</Button>
-        <TwoClicks
-          label="Forget everything"
-          confirm="Really forget everything except secrets and records of money"
-          kind="danger"
-          onConfirm={() => finish('Forgetting…', () => owner('data', 'DELETE'))}
-        />
-      </p>
-      {note && <Note>{note}</Note>}
+        <h3>All of it</h3>
+        <p class="buttons">
+          <Button onClick={() => finish('Reading everything…', () => exportAll(kinds))}>
+            <Icon name="save" /> Export
+          </Button>
+          <TwoClicks
+            label="Forget everything"
+            confirm="Really forget everything except secrets and records of money"
+            kind="danger"
+            onConfirm={() => finish('Forgetting…', () => owner('data', 'DELETE'))}
+          />
+        </p>
+        {note && <Note>{note}</Note>}
+      </div>
     </section>
   );
 }
@@ -75,11 +82,22 @@ export function DataView() {
 const inMegabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
 function secretWords(secrets: readonly string[]): string {
-  if (secrets.length === 0) return 'You have no secrets.';
+  if (secrets.length === 0) return 'You have no secrets. Store one with: npx lango secrets set NAME';
   return `${secrets.join(', ')}. Their values never reach the browser.`;
 }
 
-function Kind({ kind }: Readonly<{ kind: string }>) {
+const NONE = 'You have no data of this kind.';
+const REMEMBER = 'Ask an agent in the chat to remember something.';
+const COMES = 'Long conversations leave it behind: nothing is to be done for it.';
+const ADVICE: Readonly<Record<string, string>> = {
+  ...{ knowledge: REMEMBER, learnings: REMEMBER, facts: REMEMBER },
+  ...{ observations: COMES, reflections: COMES },
+  tasks: 'Begin a task in the chat.',
+  documents: 'Add documents with: npx lango ingest FILE',
+  graph: 'Ask an agent to add something to the graph.',
+};
+
+function Kind({ kind, onLoaded }: Readonly<{ kind: string; onLoaded: () => void }>) {
   const [items, setItems] = useState<readonly unknown[]>([]);
   const [next, setNext] = useState<string | undefined>('');
   const [chosen, setChosen] = useState<unknown>();
@@ -90,9 +108,9 @@ function Kind({ kind }: Readonly<{ kind: string }>) {
       const page = await readPage(kind, next);
       setItems((before) => [...before, ...page.items]);
       setNext(page.next);
-      return items.length + page.items.length === 0 ? 'You have no data of this kind.' : '';
+      return items.length + page.items.length === 0 ? NONE : '';
     });
-  useEffect(() => void more(), []);
+  useEffect(() => void more().then(onLoaded), []);
   const nameOf = (item: unknown) => (item as DataItem)[NAMED_BY[kind] ?? ''];
   const forget = (name: string) =>
     act(async () => {
@@ -106,7 +124,14 @@ function Kind({ kind }: Readonly<{ kind: string }>) {
   const name = chosen === undefined ? undefined : nameOf(chosen);
   return (
     <>
-      {note && <Note>{note}</Note>}
+      {note === NONE ? (
+        <Nothing icon="data">
+          <p>{NONE}</p>
+          <p>{ADVICE[kind] ?? 'Agents keep it when they need it.'}</p>
+        </Nothing>
+      ) : (
+        note && <Note>{note}</Note>
+      )}
       {items.length > 0 && (
         <Rows
           count={items.length}

@@ -3,6 +3,7 @@ import { duration } from '../../core/duration.js';
 import type { Evaluations, RunLine } from '../../core/evaluations.js';
 import { owner } from './api.js';
 import { EvaluatedTask, RunView } from './evaluation-run.js';
+import { Nothing } from './icons.js';
 import { Ago, Choice, link, money, names, Note, number, Table, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
@@ -72,9 +73,13 @@ function Runs() {
       </div>
       {fault && <Note>{fault}</Note>}
       {runs.length === 0 && (
-        <Note>
-          There is no run yet. Begin one where the server runs: <code>npx lango eval PATH --live</code>
-        </Note>
+        <Nothing icon="evaluations">
+          <p>There is no run yet.</p>
+          <p>
+            Make a case of a task with <code>npx lango eval new TASK</code>, and run it where the server runs:{' '}
+            <code>npx lango eval PATH --live</code>
+          </p>
+        </Nothing>
       )}
       {ended.length > 1 && <Trends all={ended.slice(0, MOST_BARS).toReversed()} currency={currency} />}
       {all.length > 0 && <RunTable all={all} currency={currency} />}

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { getTask, listTasks, viewed } from './api.js';
+import { Nothing } from './icons.js';
 import { agentsOf, node } from './node.js';
 import { Ago, link, Note, useLoaded } from './page.js';
 import { visible } from './parts.js';
@@ -69,7 +70,13 @@ export function InboxView() {
   return (
     <section>
       <h2>Approvals</h2>
-      <Note>{fault || (value.length === 0 ? 'Nothing waits for you.' : `${value.length} waiting.`)}</Note>
+      {(fault || value.length > 0) && <Note>{fault || `${value.length} waiting.`}</Note>}
+      {value.length === 0 && !fault && (
+        <Nothing icon="approvals">
+          <p>Nothing waits for you.</p>
+          <p>A call that needs your decision is shown here, and its number in the menu.</p>
+        </Nothing>
+      )}
       {value.map((waiting) => (
         <Waiting key={waiting.task.id} {...waiting} onReply={reload} />
       ))}

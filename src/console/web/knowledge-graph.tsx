@@ -34,7 +34,7 @@ export function KnowledgeGraph({ read }: Readonly<{ read: ReadPage }>) {
   const [chosen, setChosen] = useState<string>();
   if (!value) return <Note>{fault || 'Loading the graph…'}</Note>;
   const { triples, isCut } = value;
-  if (triples.length === 0) return <Note>Ask an agent to add something to the graph.</Note>;
+  if (triples.length === 0) return null;
   const degrees = degreesOf(triples);
   const names = [...degrees.keys()].sort((a, b) => degrees.get(b)! - degrees.get(a)!);
   const words = search.trim().toLowerCase();

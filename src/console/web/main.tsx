@@ -7,6 +7,7 @@ import { BillView } from './bill.js';
 import { ChatView } from './chat.js';
 import { DataView } from './data.js';
 import { InboxView, waitingCount, Watch } from './inbox.js';
+import { Icon, type IconName } from './icons.js';
 import { OwnerChoice, Viewing } from './owners.js';
 import { InspectorView } from './inspector.js';
 import { loadNode, loadNodes } from './node.js';
@@ -23,17 +24,17 @@ function Evaluations() {
 }
 
 const VIEWS = {
-  overview: { title: 'Overview', page: OverviewView },
-  tasks: { title: 'Tasks', page: TasksView },
-  approvals: { title: 'Approvals', page: InboxView },
-  chat: { title: 'Chat', page: ChatView },
-  agents: { title: 'Agents', page: AgentsView },
-  map: { title: 'Map', page: MapView },
-  evaluations: { title: 'Evaluations', page: Evaluations },
-  inspector: { title: 'Inspector', page: InspectorView },
-  bill: { title: 'Bill', page: BillView },
-  data: { title: 'Kept data', page: DataView },
-};
+  overview: { title: 'Overview', page: OverviewView, icon: 'overview' },
+  tasks: { title: 'Tasks', page: TasksView, icon: 'tasks' },
+  approvals: { title: 'Approvals', page: InboxView, icon: 'approvals' },
+  chat: { title: 'Chat', page: ChatView, icon: 'chat' },
+  agents: { title: 'Agents', page: AgentsView, icon: 'agents' },
+  map: { title: 'Map', page: MapView, icon: 'map' },
+  evaluations: { title: 'Evaluations', page: Evaluations, icon: 'evaluations' },
+  inspector: { title: 'Inspector', page: InspectorView, icon: 'inspector' },
+  bill: { title: 'Bill', page: BillView, icon: 'bill' },
+  data: { title: 'Kept data', page: DataView, icon: 'data' },
+} as const satisfies Readonly<Record<string, { title: string; page: () => unknown; icon: IconName }>>;
 
 const HOW_TO_SIGN_IN =
   'Run "npx lango console" where the server runs, or give its token. The page then goes on where it was.';
@@ -77,10 +78,6 @@ function Console() {
   useEffect(() => {
     if (isKnown) Promise.all([loadNode(), loadNodes()]).catch(() => undefined);
   }, [isKnown]);
-  useEffect(() => {
-    // On a narrow page the menu is one line that scrolls.
-    document.querySelector('header [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
-  }, [current]);
   const signOut = () =>
     void call('session', { method: 'DELETE' }).then(
       () => {
@@ -98,21 +95,20 @@ function Console() {
         </h1>
         {isKnown && (
           <nav aria-label="Views">
-            {Object.entries(VIEWS).map(([name, { title: words }]) => (
+            {Object.entries(VIEWS).map(([name, { title: words, icon }]) => (
               <a key={name} href={link(name)} aria-current={name === current ? 'page' : undefined}>
-                {words}
-                {name === 'approvals' && waiting > 0 && (
-                  <>
-                    {' '}
-                    <b class="count">{waiting}</b>
-                  </>
-                )}
+                <Icon name={icon} />
+                {words} {name === 'approvals' && waiting > 0 && <b class="count">{waiting}</b>}
               </a>
             ))}
           </nav>
         )}
         {isKnown && <OwnerChoice />}
-        {isKnown && <Button onClick={signOut}>Sign out</Button>}
+        {isKnown && (
+          <Button class="quiet" onClick={signOut}>
+            <Icon name="out" /> Sign out
+          </Button>
+        )}
       </header>
       {!isOnline.value && (
         <p class="offline" role="alert">

@@ -2,9 +2,11 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { duration } from '../../core/duration.js';
 import type { Overview, Percentiles, TaskLine } from '../../core/overview.js';
+import { PeerState } from './agents.js';
 import { newId, owner } from './api.js';
 import { Chart, partsOf, seriesOf } from './chart.js';
 import { waitingTasks, type WaitingTask } from './inbox.js';
+import { Nothing } from './icons.js';
 import { agentsOf, loadNode, node } from './node.js';
 import { Ago, Choice, link, money, Note, number, Table, useLoaded } from './page.js';
 import { visible } from './parts.js';
@@ -104,16 +106,18 @@ function Figures({ overview, waiting }: Loaded) {
 function Begin() {
   const { root = '' } = node.value ?? {};
   return (
-    <div class="empty">
-      <p>There are no tasks of this time yet.</p>
-      <p>
-        <a class="button primary" href={link('chat', root, newId())}>
-          Ask {root}
-        </a>{' '}
-        or send a message with <code>npx lango send "hello"</code>.
-      </p>
+    <>
+      <Nothing icon="overview">
+        <p>There are no tasks of this time yet.</p>
+        <p>
+          <a class="button primary" href={link('chat', root, newId())}>
+            Ask {root}
+          </a>{' '}
+          or send a message with <code>npx lango send "hello"</code>.
+        </p>
+      </Nothing>
       <Others />
-    </div>
+    </>
   );
 }
 
@@ -281,10 +285,7 @@ function Others() {
           <li key={name}>
             <a href={link('agents')}>{visible(name)}</a>{' '}
             <span class="facts">
-              <span class={state === 'ready' ? 'state completed' : 'state waits'}>
-                {state === 'ready' ? '✓' : '!'} {state}
-              </span>{' '}
-              · <Ago at={since} /> {visible(reason)}
+              <PeerState state={state} /> · <Ago at={since} /> {visible(reason)}
             </span>
           </li>
         ))}

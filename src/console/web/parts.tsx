@@ -1,6 +1,7 @@
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Icon } from './icons.js';
 import { Button } from './page.js';
 import { textOf, type Part } from './wire.js';
 
@@ -65,7 +66,7 @@ export function Copy({ text }: Readonly<{ text: string }>) {
   const [words, setWords] = useState('Copy');
   return (
     <Button class="quiet" onClick={() => void copy(text).then(setWords)}>
-      {words}
+      <Icon name="copy" /> {words}
     </Button>
   );
 }

@@ -5,6 +5,7 @@ import { leave } from './composer.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
 import { viewAt, type View } from './fold.js';
+import { Icon } from './icons.js';
 import { Button, dateTime, link, names, Note, place, Rows, TwoClicks, useAction } from './page.js';
 import { Copy, Json, Parts, visible } from './parts.js';
 import { Requests } from './requests.js';
@@ -161,7 +162,7 @@ function Head({
       <p class="buttons">
         {asked !== '' && (
           <Button onClick={() => void act(edit)}>
-            {isOver ? 'Edit and send again' : 'Stop, edit and send again'}
+            <Icon name="edit" /> {isOver ? 'Edit and send again' : 'Stop, edit and send again'}
           </Button>
         )}
         {!isOver && (

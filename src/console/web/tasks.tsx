@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { duration, timeTaken } from '../../core/duration.js';
-import { getTask, listTasks, type TaskPage } from './api.js';
+import { getTask, listTasks, newId, type TaskPage } from './api.js';
+import { Mark, Nothing, type IconName } from './icons.js';
 import { agentsOf, node } from './node.js';
 import { Ago, Choice, Field, link, money, Note, number, place, Rows, useAction, useLoaded } from './page.js';
 import { visible } from './parts.js';
@@ -165,10 +166,21 @@ export function TasksView() {
           onText={setSearch}
         />
       </div>
-      <Note>
-        {fault ||
-          (isLoading ? 'Loading the tasks…' : countWords(found.length, tasks.length, { total, isSearching }))}
-      </Note>
+      {tasks.length > 0 || isLoading || fault ? (
+        <Note>
+          {fault ||
+            (isLoading
+              ? 'Loading the tasks…'
+              : countWords(found.length, tasks.length, { total, isSearching }))}
+        </Note>
+      ) : (
+        <Nothing icon="tasks">
+          <p>There are no such tasks. Choose another agent or state, or begin one.</p>
+          <a class="button primary" href={link('chat', chosen!, newId())}>
+            Ask {chosen}
+          </a>
+        </Nothing>
+      )}
       {found.length > 0 && (
         <Rows
           count={found.length}
@@ -187,26 +199,25 @@ function countWords(
   known: number,
   { total, isSearching }: Readonly<{ total: number; isSearching: boolean }>,
 ): string {
-  if (known === 0) return 'There are no such tasks. Begin one in the chat.';
   if (found < known)
     return `${number(found)} of ${number(known)} tasks match${isSearching ? '; searching on…' : '.'}`;
   return `${number(Math.max(total, known))} tasks, newest first.`;
 }
 
-/** A state with its sign, so that it is told apart without its color too. */
 export function State({ state }: Readonly<{ state: string }>) {
-  const [sign, kind] = waits(state)
-    ? ['‖', 'waits']
-    : /COMPLETED/i.test(state)
-      ? ['✓', 'completed']
-      : hasEnded(state)
-        ? ['✕', 'failed']
-        : ['•', ''];
+  const [icon, kind] = looksOf(state);
   return (
-    <span class={`state ${kind}`}>
-      {sign} {stateWords(state)}
-    </span>
+    <Mark icon={icon} kind={kind}>
+      {stateWords(state)}
+    </Mark>
   );
+}
+
+function looksOf(state: string): readonly [IconName, string] {
+  if (waits(state)) return ['waits', 'waits'];
+  if (/COMPLETED/i.test(state)) return ['completed', 'completed'];
+  if (/CANCELED/i.test(state)) return ['canceled', ''];
+  return hasEnded(state) ? ['failed', 'failed'] : ['works', ''];
 }
 
 /** The time of an ended task, or of one that works so far. */
@@ -240,7 +251,12 @@ function TaskRow({ agent, task, said }: Readonly<{ agent: string; task: Task; sa
       </span>
       <span class="facts">
         <Ago at={status.timestamp} />
-        {factsOf(task).map((fact) => ` · ${fact}`)}
+        {factsOf(task).map((fact) => (
+          <span key={fact} class={fact.endsWith('tokens') ? 'spare' : ''}>
+            {' '}
+            · {fact}
+          </span>
+        ))}
       </span>
     </a>
   );
