@@ -230,12 +230,15 @@ function inspectorOf(parts: MountParts): Inspector {
       return agent?.allowPrivate === true ? [new URL(url).host] : [];
     });
   return async (request, signal) => {
-    const [{ lintCard }, { checkFrame }] = await Promise.all([
+    const [{ lintCard }, { checkFrame, checkRequest }] = await Promise.all([
       import('../a2a/client/card-lint.js'),
       import('../a2a/client/frame-check.js'),
     ]);
     const createFetch = egressOf(parts);
-    return createInspector({ createFetch, privateHosts, lintCard, checkFrame })(request, signal);
+    return createInspector({ createFetch, privateHosts, lintCard, checkFrame, checkRequest })(
+      request,
+      signal,
+    );
   };
 }
 

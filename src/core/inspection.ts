@@ -23,6 +23,8 @@ export interface Inspection {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly frames: readonly InspectedFrame[];
+  /** The violations in the body of the request. Absent: it was not checked. */
+  readonly sentProblems?: readonly string[];
   /** Why the response was not read to its end. */
   readonly cut?: string;
   /** The findings about a card, when the response is one. */

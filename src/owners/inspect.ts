@@ -15,6 +15,10 @@ interface InspectorParts {
     expects: NonNullable<InspectedRequest['expects']>,
     status: number,
   ) => readonly string[];
+  readonly checkRequest: (
+    body: string | undefined,
+    expects: NonNullable<InspectedRequest['expects']>,
+  ) => readonly string[];
   readonly lintCard: (card: unknown) => readonly CardFinding[];
 }
 
@@ -27,7 +31,8 @@ const HINT =
   'An inspected agent has a public address, or is a remote agent whose private address was allowed: add it under Agents first, or add the host to egress.allowPrivate.';
 
 /** Returns a function that sends a request of an operator to an agent and reads what comes back. Rejects as egress does. */
-export function createInspector({ createFetch, privateHosts, checkFrame, lintCard }: InspectorParts) {
+export function createInspector(parts: InspectorParts) {
+  const { createFetch, privateHosts, checkFrame, checkRequest, lintCard } = parts;
   return async (request: InspectedRequest, stopped: AbortSignal): Promise<Inspection> => {
     const { origin, path, method, headers, body, expects } = request;
     const allowPrivate = privateHosts();
@@ -56,6 +61,7 @@ export function createInspector({ createFetch, privateHosts, checkFrame, lintCar
     return {
       ...{ status, headers: Object.fromEntries(response.headers), frames },
       ...(cut !== undefined && { cut }),
+      ...(expects && { sentProblems: checkRequest(body, expects) }),
       ...(findings && { findings }),
     };
   };

@@ -355,6 +355,7 @@ export const SERVER_OPERATIONS = {
       headers: z.record(z.string(), z.string()),
       frames: z.array(z.object({ ms: z.number(), text: z.string(), problems: texts })).readonly(),
       cut: z.string().exactOptional(),
+      sentProblems: texts.exactOptional(),
       findings: z.array(cardFinding).readonly().exactOptional(),
     }),
   },

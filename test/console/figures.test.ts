@@ -233,6 +233,12 @@ describeConsole('what the console draws', () => {
     await shot(page, 'inspector');
     expect(await seriousFaults(page)).toEqual([]);
     expect(await page.locator('main').innerText()).not.toContain(TOKEN);
+    await page.getByLabel('Operation').selectOption('CreateTaskPushNotificationConfig');
+    await page.getByLabel('Id of the task').fill('none');
+    await page.getByLabel('Address of the webhook').fill('no address');
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByText('✕ params.pushNotificationConfig.url: Invalid URL').waitFor();
+    await page.getByLabel('Operation').selectOption('SendStreamingMessage');
     await page.getByLabel('Address of an agent').fill(`${stage.vendor.url}/agents/far`);
     stage.vendor.willReply(status(200, { jsonrpc: '2.0', id: 1, result: { kind: HOSTILE } }));
     await page.getByRole('button', { name: 'Call it' }).click();

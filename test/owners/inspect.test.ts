@@ -5,9 +5,63 @@ import type { AddressInfo } from 'node:net';
 import type { Inspection } from '../../src/core/inspection.js';
 import { checkFrame } from '../../src/a2a/client/frame-check.js';
 import { operatorHandlers } from '../../src/owners/service.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { OPERATIONS, operationsOf, paramsOf, requestOf } from '../../src/console/web/inspector-calls.js';
+import { sendText, startServer, type TestServer } from '../support/server.js';
 
 const EXPECTS = { version: '1.0', transport: 'HTTP+JSON', operation: 'SendStreamingMessage' } as const;
+
+const inspect = async ({ address }: TestServer, given: object) => {
+  const headers = { authorization: `Bearer ${address.token}`, 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body: JSON.stringify(given) };
+  const response = await fetch(`${address.origin}/lango/inspect`, init);
+  return { status: response.status, body: await response.json() } as const;
+};
+
+it('calls each operation over each transport in both versions, and both sides are as specified', async () => {
+  const agent = await startServer();
+  const host = new URL(agent.address.origin).host;
+  const operator = await startServer({ settings: { egress: { allowPrivate: [host] } } });
+  const { taskId: task } = await sendText(agent, 'hello');
+  const webhook = 'https://hooks.example/a2a';
+  const called: unknown[] = [];
+  try {
+    for (const [version, transport] of BINDINGS) {
+      let config = '';
+      for (const operation of operationsOf(version)) {
+        const expects = { version, transport, operation };
+        const { takes } = OPERATIONS[operation]!;
+        const written = takes.includes('text') ? { text: 'hello' } : { task, webhook, secret: 's', config };
+        const { address } = agent;
+        const params = paramsOf(expects, written);
+        const request = requestOf({ address: address.origin, token: address.token!, expects, params });
+        const { body } = await inspect(operator, request);
+        const { status, frames, sentProblems } = body as Inspection;
+        const problems = [...(sentProblems ?? ['not checked']), ...frames.flatMap((one) => one.problems)];
+        const text = frames.map((one) => one.text).join('');
+        const isRefused = /"error"|"code":-/.test(text);
+        if (
+          isRefused !== (operation === 'CancelTask' || operation === 'SubscribeToTask') ||
+          problems.length > 0
+        )
+          called.push([version, transport, operation, status, problems, text]);
+        if (operation.startsWith('Create'))
+          config = /"id":"([^"]+)"(?!.*"id")/.exec(text.replace('"id":1', ''))?.[1] ?? '';
+        if (/^(?:Get|List)TaskPush/.test(operation))
+          expect([operation, text]).toEqual([operation, expect.stringContaining(webhook)]);
+      }
+    }
+    expect(called).toEqual([]);
+  } finally {
+    await Promise.all([agent.stop(), operator.stop()]);
+  }
+}, 60_000);
+
+const BINDINGS = [
+  ['1.0', 'JSONRPC'],
+  ['1.0', 'HTTP+JSON'],
+  ['0.3', 'JSONRPC'],
+  ['0.3', 'HTTP+JSON'],
+] as const;
 
 it('sends what an operator asks for by the rules of egress, and shows and checks each event', async () => {
   const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_DONE' } };
@@ -23,12 +77,6 @@ it('sends what an operator asks for by the rules of egress, and shows and checks
     ...{ origin: `http://${host}`, path: '/message:stream?key=k', method: 'POST', body: '{}' },
     headers: { accept: 'text/event-stream', 'a2a-version': '1.0' },
     expects: EXPECTS,
-  };
-  const inspect = async ({ address }: TestServer, given: object) => {
-    const headers = { authorization: `Bearer ${address.token}`, 'content-type': 'application/json' };
-    const init = { method: 'POST', headers, body: JSON.stringify(given) };
-    const response = await fetch(`${address.origin}/lango/inspect`, init);
-    return { status: response.status, body: await response.json() } as const;
   };
   const open = await startServer({ settings: { egress: { allowPrivate: [host] } } });
   const closed = await startServer();

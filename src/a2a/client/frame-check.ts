@@ -3,7 +3,7 @@ import type { Expected } from '../../core/inspection.js';
 import { keyOf } from '../../core/findings.js';
 import { isJsonObject, type Json } from '../../core/json.js';
 
-/** The rules of A2A for the frames of responses. Members that it does not name are permitted, as the specification has it. */
+/** The rules of A2A for the bodies of requests and the frames of responses. Members that it does not name are permitted, as the specification has it. */
 
 const id = z.string().min(1, 'must not be empty');
 const name = z.string();
@@ -47,10 +47,30 @@ const page = z.looseObject({
   tasks: z.array(task),
   ...{ nextPageToken: name, pageSize: z.int(), totalSize: z.int() },
 });
-const RESULTS: Readonly<Record<string, z.ZodType>> = {
+const webhook = z.looseObject({ url: z.url() });
+const ofTask = z.looseObject({ taskId: id });
+const config = webhook.extend({ taskId: id });
+type Schemas = Readonly<Record<string, z.ZodType>>;
+const RESULTS: Schemas = {
   SendMessage: oneOf({ task, message }),
   ...{ SendStreamingMessage: streamed, SubscribeToTask: streamed },
   ...{ GetTask: task, CancelTask: task, ListTasks: page },
+  ...{ CreateTaskPushNotificationConfig: config, GetTaskPushNotificationConfig: config },
+  ListTaskPushNotificationConfigs: z.looseObject({ configs: z.array(config) }),
+};
+const sending = z.looseObject({ message, configuration: z.looseObject({}).optional(), metadata });
+const named = z.looseObject({ id });
+const ofConfig = ofTask.extend({ id });
+const PARAMS: Schemas = {
+  ...{ SendMessage: sending, SendStreamingMessage: sending },
+  ...{ GetTask: named, CancelTask: named, SubscribeToTask: named, ListTasks: z.looseObject({}) },
+  ...{ CreateTaskPushNotificationConfig: config, GetTaskPushNotificationConfig: ofConfig },
+  ...{ ListTaskPushNotificationConfigs: ofTask, DeleteTaskPushNotificationConfig: ofConfig },
+};
+/** Requests of HTTP+JSON have the ids in their path. */
+const BODIES: Schemas = {
+  ...{ SendMessage: sending, SendStreamingMessage: sending },
+  CreateTaskPushNotificationConfig: webhook,
 };
 
 const oldPart = z.discriminatedUnion('kind', [
@@ -79,34 +99,101 @@ const oldStreamed = z.discriminatedUnion('kind', [
   z.looseObject({ ...update, kind: z.literal('status-update'), status: oldStatus, final: z.boolean() }),
   z.looseObject({ ...update, kind: z.literal('artifact-update'), artifact: oldArtifact }),
 ]);
-const OLD_RESULTS: Readonly<Record<string, z.ZodType>> = {
+const oldConfig = z.looseObject({ taskId: id, pushNotificationConfig: webhook });
+const OLD_RESULTS: Schemas = {
   SendMessage: z.discriminatedUnion('kind', [oldTask, oldMessage]),
   ...{ SendStreamingMessage: oldStreamed, SubscribeToTask: oldStreamed },
   ...{ GetTask: oldTask, CancelTask: oldTask },
+  ...{ CreateTaskPushNotificationConfig: oldConfig, GetTaskPushNotificationConfig: oldConfig },
+  ListTaskPushNotificationConfigs: z.array(oldConfig),
+};
+const oldSending = z.looseObject({ message: oldMessage, configuration: z.looseObject({}).optional() });
+const OLD_PARAMS: Schemas = {
+  ...{ SendMessage: oldSending, SendStreamingMessage: oldSending },
+  ...{ GetTask: named, CancelTask: named, SubscribeToTask: named },
+  ...{ CreateTaskPushNotificationConfig: oldConfig, GetTaskPushNotificationConfig: named },
+  ...{ ListTaskPushNotificationConfigs: named },
+  DeleteTaskPushNotificationConfig: named.extend({ pushNotificationConfigId: id }),
 };
 
-const envelope = oneOf(
-  { result: z.unknown(), error: z.looseObject({ code: z.int(), message: name }) },
-  { jsonrpc: z.literal('2.0'), id: z.union([z.string(), z.number(), z.null()]) },
-);
+/** HTTP+JSON of 0.3 has the messages of its proto. */
+const protoPart = oneOf({
+  ...{ text: name, data: z.looseObject({ data: z.record(z.string(), z.unknown()) }) },
+  file: oneOf({ fileWithUri: name, fileWithBytes: z.base64() }),
+});
+const protoMessage = z.looseObject({
+  ...{ messageId: id, role: z.enum(['ROLE_USER', 'ROLE_AGENT']) },
+  content: z.array(protoPart).min(1),
+});
+const protoStatus = z.looseObject({
+  state: z.enum(STATES.map((state) => `TASK_STATE_${state.replace('CANCELED', 'CANCELLED')}`)),
+  update: protoMessage.optional(),
+  timestamp: time.optional(),
+});
+const protoArtifact = z.looseObject({ artifactId: id, parts: z.array(protoPart).min(1) });
+const protoTask = z.looseObject({
+  ...{ id, contextId: id, status: protoStatus },
+  artifacts: z.array(protoArtifact).optional(),
+  history: z.array(protoMessage).optional(),
+});
+const protoStreamed = oneOf({
+  ...{ task: protoTask, message: protoMessage },
+  statusUpdate: z.looseObject({ ...update, status: protoStatus }),
+  artifactUpdate: z.looseObject({ ...update, artifact: protoArtifact }),
+});
+const protoConfig = z.looseObject({ name, pushNotificationConfig: webhook });
+const PROTO_RESULTS: Schemas = {
+  SendMessage: oneOf({ task: protoTask, message: protoMessage }),
+  ...{ SendStreamingMessage: protoStreamed, SubscribeToTask: protoStreamed },
+  ...{ GetTask: protoTask, CancelTask: protoTask },
+  ...{ CreateTaskPushNotificationConfig: protoConfig, GetTaskPushNotificationConfig: protoConfig },
+  ListTaskPushNotificationConfigs: z.looseObject({ configs: z.array(protoConfig).optional() }),
+};
+const protoSending = z.looseObject({ message: protoMessage, configuration: z.looseObject({}).optional() });
+const PROTO_BODIES: Schemas = { SendMessage: protoSending, SendStreamingMessage: protoSending };
+
+const call = { jsonrpc: z.literal('2.0'), id: z.union([z.string(), z.number(), z.null()]) };
+const envelope = oneOf({ result: z.unknown(), error: z.looseObject({ code: z.int(), message: name }) }, call);
+const calling = z.looseObject({ ...call, method: name, params: z.looseObject({}).optional() });
 
 const MAX_PROBLEMS = 20;
 
-/** Returns how a frame violates the specification; nothing for what it does not describe: HTTP+JSON of 0.3. */
+/** Returns how a frame of a response violates the specification. Bodies of HTTP+JSON errors are free. */
 export function checkFrame(text: string, { version, transport, operation }: Expected, status: number) {
+  return checkJson(text, (json) => {
+    if (transport !== 'JSONRPC') {
+      const schemas = version === '1.0' ? RESULTS : PROTO_RESULTS;
+      return status < 400 ? problemsOf(schemas[operation], json, '') : [];
+    }
+    const problems = problemsOf(envelope, json, '');
+    const result = isJsonObject(json) ? json['result'] : undefined;
+    if (problems.length > 0 || result === undefined) return problems;
+    return problemsOf((version === '1.0' ? RESULTS : OLD_RESULTS)[operation], result, 'result');
+  });
+}
+
+/** Returns how the body of a request violates the specification. A request without a body violates nothing. */
+export function checkRequest(body: string | undefined, { version, transport, operation }: Expected) {
+  if (body === undefined) return [];
+  return checkJson(body, (json) => {
+    if (transport !== 'JSONRPC')
+      return problemsOf((version === '1.0' ? BODIES : PROTO_BODIES)[operation], json, '');
+    const params = isJsonObject(json) ? (json['params'] ?? {}) : {};
+    return [
+      ...problemsOf(calling, json, ''),
+      ...problemsOf((version === '1.0' ? PARAMS : OLD_PARAMS)[operation], params, 'params'),
+    ];
+  });
+}
+
+function checkJson(text: string, check: (json: Json) => readonly string[]): readonly string[] {
   let json: Json;
   try {
     json = JSON.parse(text) as Json;
   } catch (error) {
     return [`is no JSON: ${(error as Error).message}`];
   }
-  if (transport === 'JSONRPC') {
-    const problems = problemsOf(envelope, json, '');
-    const result = isJsonObject(json) ? json['result'] : undefined;
-    if (problems.length > 0 || result === undefined) return problems;
-    return problemsOf((version === '1.0' ? RESULTS : OLD_RESULTS)[operation], result, 'result');
-  }
-  return version === '1.0' && status < 400 ? problemsOf(RESULTS[operation], json, '') : [];
+  return check(json);
 }
 
 function problemsOf(schema: z.ZodType | undefined, value: unknown, place: string): readonly string[] {

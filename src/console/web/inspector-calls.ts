@@ -3,58 +3,95 @@ import { newId } from './api.js';
 
 type Version = Expected['version'];
 
+/** What a person writes for an operation. */
+export const FIELDS = {
+  text: 'Text of the message',
+  task: 'Id of the task',
+  webhook: 'Address of the webhook',
+  secret: 'Token for the webhook (optional)',
+  config: 'Id of the configuration',
+} as const;
+export type FieldName = keyof typeof FIELDS;
+export type Written = Readonly<Partial<Record<FieldName, string>>>;
+
 /** An operation of A2A, as each version and transport writes it. */
 interface Operation {
   /** Its method of JSON-RPC in 0.3; undefined where 0.3 has no such operation. */
-  readonly old: string | undefined;
-  readonly http: (id: string) => Readonly<{ method: 'GET' | 'POST' | 'DELETE'; path: string }>;
+  readonly old?: string;
+  readonly http: (
+    task: string,
+    config: string,
+  ) => Readonly<{ method: 'GET' | 'POST' | 'DELETE'; path: string }>;
   readonly streams?: true;
-  readonly takes: 'message' | 'task' | 'nothing';
+  readonly takes: readonly FieldName[];
 }
 
 const get = (path: string) => ({ method: 'GET', path }) as const;
 const post = (path: string) => ({ method: 'POST', path }) as const;
+const configs = (task: string) => `/tasks/${task}/pushNotificationConfigs`;
+const streams = true;
+const OLD_CONFIG = 'tasks/pushNotificationConfig';
 
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
-  SendMessage: { old: 'message/send', http: () => post('/message:send'), takes: 'message' },
+  SendMessage: { old: 'message/send', http: () => post('/message:send'), takes: ['text'] },
   SendStreamingMessage: {
-    ...{ old: 'message/stream', http: () => post('/message:stream'), takes: 'message', streams: true },
+    ...{ old: 'message/stream', http: () => post('/message:stream'), takes: ['text'], streams },
   },
-  GetTask: { old: 'tasks/get', http: (id) => get(`/tasks/${id}`), takes: 'task' },
-  ListTasks: { old: undefined, http: () => get('/tasks'), takes: 'nothing' },
-  CancelTask: { old: 'tasks/cancel', http: (id) => post(`/tasks/${id}:cancel`), takes: 'task' },
+  GetTask: { old: 'tasks/get', http: (task) => get(`/tasks/${task}`), takes: ['task'] },
+  ListTasks: { http: () => get('/tasks'), takes: [] },
+  CancelTask: { old: 'tasks/cancel', http: (task) => post(`/tasks/${task}:cancel`), takes: ['task'] },
   SubscribeToTask: {
-    ...{
-      old: 'tasks/resubscribe',
-      http: (id: string) => post(`/tasks/${id}:subscribe`),
-      takes: 'task' as const,
-    },
-    streams: true,
+    ...{ old: 'tasks/resubscribe', takes: ['task'], streams },
+    http: (task) => post(`/tasks/${task}:subscribe`),
+  },
+  CreateTaskPushNotificationConfig: {
+    ...{ old: `${OLD_CONFIG}/set`, takes: ['task', 'webhook', 'secret'] },
+    http: (task) => post(configs(task)),
+  },
+  GetTaskPushNotificationConfig: {
+    ...{ old: `${OLD_CONFIG}/get`, takes: ['task', 'config'] },
+    http: (task, config) => get(`${configs(task)}/${config}`),
   },
   ListTaskPushNotificationConfigs: {
-    ...{ old: 'tasks/pushNotificationConfig/list', takes: 'task' as const },
-    http: (id) => get(`/tasks/${id}/pushNotificationConfigs`),
+    ...{ old: `${OLD_CONFIG}/list`, http: (task) => get(configs(task)), takes: ['task'] },
+  },
+  DeleteTaskPushNotificationConfig: {
+    ...{ old: `${OLD_CONFIG}/delete`, takes: ['task', 'config'] },
+    http: (task, config) => ({ method: 'DELETE', path: `${configs(task)}/${config}` }),
   },
   GetExtendedAgentCard: {
-    ...{ old: 'agent/getAuthenticatedExtendedCard', takes: 'nothing' as const },
-    http: () => get('/extendedAgentCard'),
+    ...{ old: 'agent/getAuthenticatedExtendedCard', http: () => get('/extendedAgentCard'), takes: [] },
   },
 };
 
 export const operationsOf = (version: Version): readonly string[] =>
   Object.keys(OPERATIONS).filter((name) => version === '1.0' || OPERATIONS[name]!.old !== undefined);
 
-/** The parameters of an operation with what a person wrote: a message, or the id of a task. */
-export function paramsOf({ version, transport, operation }: Expected, written: string): object {
-  const { takes } = OPERATIONS[operation]!;
-  if (takes === 'nothing') return {};
-  if (takes === 'task')
-    return operation.startsWith('List') && version === '1.0' ? { taskId: written } : { id: written };
+/** The parameters of an operation with what a person wrote. */
+export function paramsOf({ version, transport, operation }: Expected, written: Written): object {
+  const { text, task = '', webhook = '', secret = '', config = '' } = written;
+  const isNew = version === '1.0';
+  if (text !== undefined) return { message: messageOf(text, isNew ? 'HTTP+JSON' : transport, isNew) };
+  if (operation === 'CreateTaskPushNotificationConfig') {
+    const hook = { url: webhook, ...(secret !== '' && { token: secret }) };
+    if (isNew) return { taskId: task, ...hook };
+    const pushNotificationConfig = hook;
+    if (transport === 'JSONRPC') return { taskId: task, pushNotificationConfig };
+    return { taskId: task, config: { pushNotificationConfig } };
+  }
+  if (OPERATIONS[operation]!.takes.includes('config'))
+    return isNew || transport !== 'JSONRPC'
+      ? { taskId: task, id: config }
+      : { id: task, pushNotificationConfigId: config };
+  if (OPERATIONS[operation]!.takes.length === 0) return {};
+  return operation.startsWith('List') && isNew ? { taskId: task } : { id: task };
+}
+
+function messageOf(text: string, transport: Expected['transport'], isNew: boolean): object {
   const messageId = newId();
-  if (version === '1.0') return { message: { messageId, role: 'ROLE_USER', parts: [{ text: written }] } };
-  if (transport === 'HTTP+JSON')
-    return { message: { messageId, role: 'ROLE_USER', content: [{ text: written }] } };
-  return { message: { kind: 'message', messageId, role: 'user', parts: [{ kind: 'text', text: written }] } };
+  if (transport === 'JSONRPC')
+    return { kind: 'message', messageId, role: 'user', parts: [{ kind: 'text', text }] };
+  return { messageId, role: 'ROLE_USER', [isNew ? 'parts' : 'content']: [{ text }] };
 }
 
 interface Call {
@@ -67,7 +104,7 @@ interface Call {
 /** The request of an operation, as it goes over the wire. Throws for an address that is none. */
 export function requestOf({ address, token, expects, params }: Call): InspectedRequest {
   const { version, transport, operation } = expects;
-  const { old, http, streams } = OPERATIONS[operation]!;
+  const { old, http, streams, takes } = OPERATIONS[operation]!;
   const url = new URL(address);
   const base = url.pathname.replace(/\/$/, '');
   const headers = {
@@ -86,8 +123,11 @@ export function requestOf({ address, token, expects, params }: Call): InspectedR
     const path = `${base || '/'}${url.search}`;
     return { origin: url.origin, path, method: 'POST', headers: { ...headers, ...type }, body, expects };
   }
-  const { id = '', taskId = id, ...rest } = params as { id?: string; taskId?: string };
-  const { method, path } = http(encodeURIComponent(taskId));
+  const { taskId, ...others } = params as { readonly id?: string; readonly taskId?: string };
+  const { id = '', ...unnamed } = others;
+  const { method, path } = http(encodeURIComponent(taskId ?? id), encodeURIComponent(id));
+  // The id of a new configuration stays in the body: the path has none.
+  const rest = takes.includes('webhook') ? others : unnamed;
   const place = oldPath(version, path);
   const query = method === 'GET' ? new URLSearchParams(rest).toString() : '';
   const type = version === '1.0' ? 'application/a2a+json' : 'application/json';

@@ -2,7 +2,16 @@ import { useState } from 'preact/hooks';
 import type { Expected, InspectedFrame, InspectedRequest, Inspection } from '../../core/inspection.js';
 import { Lint } from './agents.js';
 import { owner } from './api.js';
-import { curlOf, OPERATIONS, operationsOf, paramsOf, requestOf } from './inspector-calls.js';
+import {
+  curlOf,
+  FIELDS,
+  OPERATIONS,
+  operationsOf,
+  paramsOf,
+  requestOf,
+  type FieldName,
+  type Written,
+} from './inspector-calls.js';
 import type { Card } from './node.js';
 import { Button, Choice, Field, Note, number, useAction } from './page.js';
 import { Copy, exact, visible } from './parts.js';
@@ -11,6 +20,9 @@ const VERSIONS = ['1.0', '0.3'] as const;
 const TRANSPORTS = ['JSONRPC', 'HTTP+JSON'] as const;
 const CARD_PATH = '/.well-known/agent-card.json';
 const HELLO = 'hello';
+
+/** What was written for the operations on a task: the next one is often about the same task. */
+let remembered: Written = {};
 
 type Exchanged = Readonly<{ request: InspectedRequest; result: Inspection }>;
 
@@ -133,9 +145,15 @@ interface CallerProps {
 
 function Caller({ address, token, expects, setExpects, onSent }: CallerProps) {
   const { takes } = OPERATIONS[expects.operation]!;
-  const written = (text: string) => JSON.stringify(paramsOf(expects, text), undefined, 2);
-  const [text, setText] = useState(takes === 'message' ? HELLO : '');
-  const [params, setParams] = useState(written(text));
+  const textOf = (fields: Written) => JSON.stringify(paramsOf(expects, fields), undefined, 2);
+  const [written, setWritten] = useState<Written>(takes.includes('text') ? { text: HELLO } : remembered);
+  const [params, setParams] = useState(textOf(written));
+  const write = (field: FieldName, text: string) => {
+    const next = { ...written, [field]: text };
+    if (field !== 'text') remembered = next;
+    setWritten(next);
+    setParams(textOf(next));
+  };
   const { note, act } = useAction();
   const call = () =>
     act(async () => {
@@ -169,16 +187,14 @@ function Caller({ address, token, expects, setExpects, onSent }: CallerProps) {
           names={VERSIONS}
           onChoose={(version) => choose({ version: version as Expected['version'] })}
         />
-        {takes !== 'nothing' && (
+        {takes.map((field) => (
           <Field
-            label={takes === 'message' ? 'Text of the message' : 'Id of the task'}
-            value={text}
-            onText={(given) => {
-              setText(given);
-              setParams(written(given));
-            }}
+            key={field}
+            label={FIELDS[field]}
+            value={written[field] ?? ''}
+            onText={(text) => write(field, text)}
           />
-        )}
+        ))}
       </div>
       <label>
         Parameters, as they are sent
@@ -202,9 +218,9 @@ function Caller({ address, token, expects, setExpects, onSent }: CallerProps) {
 /** Both directions of an exchange. */
 function Wire({ exchanged, isFolded = false }: Readonly<{ exchanged: Exchanged; isFolded?: boolean }>) {
   const { request, result } = exchanged;
-  const { status, headers, frames, cut } = result;
+  const { status, headers, frames, cut, sentProblems = [] } = result;
   const { method, path, body } = request;
-  const problems = frames.reduce((sum, frame) => sum + frame.problems.length, 0);
+  const problems = frames.reduce((sum, frame) => sum + frame.problems.length, sentProblems.length);
   const curl = curlOf(request);
   const sent = Object.entries(request.headers).map(([name, value]) =>
     name === 'authorization' ? `${name}: (your token)` : `${name}: ${value}`,
@@ -220,6 +236,7 @@ function Wire({ exchanged, isFolded = false }: Readonly<{ exchanged: Exchanged; 
       <pre class="wire" tabIndex={0}>
         {visible([`${method} ${path}`, ...sent, ...(body === undefined ? [] : ['', body])].join('\n'))}
       </pre>
+      <Problems problems={sentProblems} />
       <p>
         <Copy text={curl} /> as curl
       </p>
@@ -239,15 +256,21 @@ function Frame({ frame: { ms, text, problems } }: Readonly<{ frame: InspectedFra
   return (
     <article>
       <p class="facts">after {number(ms)} ms</p>
-      {problems.map((problem) => (
-        <p key={problem} class="text failed">
-          ✕ {visible(problem)}
-        </p>
-      ))}
+      <Problems problems={problems} />
       <pre tabIndex={0}>{pretty(text)}</pre>
     </article>
   );
 }
+
+const Problems = ({ problems }: Pick<InspectedFrame, 'problems'>) => (
+  <>
+    {problems.map((problem) => (
+      <p key={problem} class="text failed">
+        ✕ {visible(problem)}
+      </p>
+    ))}
+  </>
+);
 
 function pretty(text: string): string {
   try {
