@@ -6,7 +6,8 @@ import type { CapabilityContext } from '../../core/capability.js';
 import { noSecrets, SECRETS, type SecretGuard } from '../../core/secrets.js';
 import { missing, off, on, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
 import { DISK, READABLE_FOLDERS } from '../../disk/disk.js';
-import { createExec, findSandbox, type ExecOptions } from './exec/index.js';
+import type { CommandGroups } from './exec/launch.js';
+import { createExec, findSandbox, openCommandGroups, type ExecOptions } from './exec/index.js';
 import { assertApproved } from './requests/changes.js';
 import type { WORKSPACE_SETTINGS } from './settings.js';
 
@@ -24,9 +25,10 @@ export async function openCommands(context: WorkspaceContext): Promise<ToolFamil
   const { sandbox, reason = '' } = await findSandbox({ mode, roots: disk.folders.roots });
   if (!sandbox && disk.folders.isApart) return missing('exec', { message: reason, hint: APART_HINT });
   const { guard = noSecrets } = (await services.find(SECRETS)?.()) ?? {};
+  const groups = await openCommandGroups();
   const exec = createExec({
     ...disk,
-    sandbox,
+    ...{ sandbox, groups },
     network,
     environment: node.environment,
     envAllow,
@@ -43,8 +45,18 @@ export async function openCommands(context: WorkspaceContext): Promise<ToolFamil
     : { code: 'no-sandbox', text: `commands run without a sandbox, ${approval}: ${reason}` };
   const finding: NodeFinding = problem
     ? { ...problem, subject: 'sandbox', state: 'warn' }
-    : { code: 'sandboxed', subject: 'sandbox', state: 'ok', text: 'commands run in one' };
+    : {
+        code: 'sandboxed',
+        subject: 'sandbox',
+        state: 'ok',
+        text: `commands run in one${memoryText(groups)}`,
+      };
   return { ...on('exec', exec.tools), findings: [finding], close: () => exec.close() };
+}
+
+function memoryText(groups: CommandGroups | undefined): string {
+  if (groups?.bytes === undefined) return '';
+  return `, and have ${Math.floor(groups.bytes / 1024 ** 2)} MiB of memory together`;
 }
 
 /** The longest data folder whose sockets have addresses of at most 107 bytes (unix(7)). */

@@ -3,7 +3,7 @@ import { LangoError } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../../core/tool.js';
 import { BackgroundProcesses, type BackgroundProcess } from './background.js';
-import { diskNotes } from './exec.js';
+import { limitNotes } from './exec.js';
 import type { ExecOptions } from './launch.js';
 import {
   COMMAND_FIELDS,
@@ -102,7 +102,7 @@ function describeProcess({ id, command, process, startedAt, end }: BackgroundPro
     seconds: Math.round(((end?.at ?? Date.now()) - startedAt) / 1000),
     stdoutBytes: process.stdout.totalBytes,
     stderrBytes: process.stderr.totalBytes,
-    ...(process.problem() === undefined ? {} : { note: diskNotes(process).join(' ') }),
+    ...(process.problem() === undefined ? {} : { note: limitNotes(process).join(' ') }),
   };
 }
 

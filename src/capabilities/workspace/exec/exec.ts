@@ -60,7 +60,7 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
         isTimeout && `stopped after its time limit of ${timeoutSeconds} s`,
         exitCode === CPU_LIMIT_EXIT_CODE && `stopped by the limit of ${limits.cpuSeconds} s CPU time`,
         exitCode === FILE_LIMIT_EXIT_CODE && 'stopped because a file reached the maximum size',
-        ...diskNotes(child),
+        ...limitNotes(child),
       ].filter((note) => note !== false);
       const advice = 'write it to a file and read that in parts';
       return {
@@ -78,8 +78,8 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
   });
 }
 
-/** The reason why the disk budget stopped a command, for the model. */
-export function diskNotes(command: Command): readonly string[] {
+/** The limit of the disk or of memory that ended a command, for the model. */
+export function limitNotes(command: Command): readonly string[] {
   const problem = command.problem();
   return problem === undefined ? [] : [`stopped: ${problem.message} ${problem.hint}`];
 }

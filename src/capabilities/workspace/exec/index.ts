@@ -5,6 +5,7 @@ import { Runner } from './runner.js';
 
 export type { ExecLimits, ExecOptions } from './launch.js';
 export { SandboxedPrograms } from './programs.js';
+export { openCommandGroups } from './cgroup.js';
 export { findSandbox } from './sandbox.js';
 
 /**

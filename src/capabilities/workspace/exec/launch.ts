@@ -1,4 +1,5 @@
 import type { SettingsContext } from '../../../core/capability.js';
+import type { LangoError } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
 import type { Scrubber } from '../../../core/secrets.js';
 import type { Scope } from '../../../core/task.js';
@@ -18,6 +19,20 @@ export interface Launch {
   readonly pipedInputs: readonly (string | Buffer)[];
   /** True when the kernel ends all child processes together with the program. */
   readonly contained: boolean;
+}
+
+/** Cgroups for commands, beside the one of the server. */
+export interface CommandGroups {
+  /** The memory that all commands have together, in bytes. Undefined without a limit. */
+  readonly bytes: number | undefined;
+  make(): Promise<CommandGroup>;
+}
+
+/** The cgroup of a command with all its processes. */
+export interface CommandGroup {
+  launch(program: Launch): Launch;
+  /** Ends what is left in it and removes it. Resolves with a problem if the kernel ended the command for want of memory. */
+  close(): Promise<LangoError | undefined>;
 }
 
 /** A shell command, independent of the sandbox that it runs in. */
@@ -98,6 +113,8 @@ export interface ExecOptions {
   readonly budget: DiskBudget;
   /** From `findSandbox`. Undefined: commands run as the server's own user, and each is `dangerous`. */
   readonly sandbox: Sandbox | undefined;
+  /** Undefined: commands are in the cgroup of the server. */
+  readonly groups?: CommandGroups | undefined;
   /** Whether sandboxed commands share the host's network, its loopback services and abstract Unix sockets: all or none. */
   readonly network: boolean;
   /** The server's environment. Commands see only the variables named by `envAllow`. */

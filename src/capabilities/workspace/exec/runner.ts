@@ -36,7 +36,7 @@ type Forwarder = Awaited<ReturnType<NonNullable<ExecOptions['openForwarder']>>>;
 
 /** A started command. `ended` resolves after the disk budget has counted what the command wrote. */
 export interface Command extends Process {
-  /** The exceeded limit of the disk for which the command was stopped, if any. */
+  /** The exceeded limit of the disk or of memory for which the command was stopped, if any. */
   problem(): LangoError | undefined;
 }
 
@@ -61,7 +61,7 @@ export class Runner {
    */
   async start(tool: CommandTool, given: CommandInput, context: ToolContext): Promise<Command> {
     const input = await withSecrets(given, context);
-    const { folders, budget, sandbox, network, scrubber, readable, limits } = this.#options;
+    const { folders, budget, groups, sandbox, network, scrubber, readable, limits } = this.#options;
     const roots = await folders.openReal(context);
     const cwd = await resolveFolder(roots, input.cwd ?? '.');
     const fileBytes = Math.min(await budget.remainingBytes(context), FILE_LIMIT_BYTES);
@@ -76,14 +76,17 @@ export class Runner {
     };
     let child: Process | undefined;
     let forwarder: Forwarder | undefined;
+    let outOfMemory: LangoError | undefined;
     const watch = await budget.watch(context, () => void child?.stop());
+    const group = await groups?.make();
     try {
       forwarder = await this.#options.openForwarder?.(context, { ...input, tool });
       if (this.#isClosed) throw serverStopping();
       const reachable = forwarder ? withForwarder(command, forwarder) : command;
       const launch = sandbox?.launch(reachable, network) ?? unsandboxedLaunch(reachable);
-      child = startProcess(launch, command.limits.outputBytes, scrubber?.(context));
+      child = startProcess(group?.launch(launch) ?? launch, command.limits.outputBytes, scrubber?.(context));
     } catch (error) {
+      await group?.close();
       await forwarder?.close();
       await watch.settle();
       throw error;
@@ -91,6 +94,7 @@ export class Runner {
     // oxlint-disable-next-line typescript/no-misused-promises -- finally() waits for the promise
     const released = child.ended.finally(async () => {
       this.#running.delete(running);
+      outOfMemory = await group?.close();
       await forwarder?.close();
     });
     const running: Process = { ...child, stop: () => child.stop().then(() => released) };
@@ -98,7 +102,8 @@ export class Runner {
     // oxlint-disable-next-line typescript/no-misused-promises -- likewise
     const ended = released.finally(() => watch.settle());
     ended.catch(() => undefined);
-    return { ...running, ended, stop: () => running.stop().then(() => ended), problem: () => watch.problem };
+    const problem = () => watch.problem ?? outOfMemory;
+    return { ...running, ended, stop: () => running.stop().then(() => ended), problem };
   }
 
   /** Ends all commands. Resolves when none is running. */
