@@ -47,7 +47,8 @@ export class Timer implements Disposable {
 interface Alarm {
   /** By `performance.now()`. */
   readonly at: number;
-  readonly call: () => void;
+  /** Undefined once it is called or cancelled: see `ReleasingMap`. */
+  call: (() => void) | undefined;
 }
 
 /** Waits for many times that are seldom reached, such as the ends of time limits, with one timer that lets the process end. */
@@ -63,10 +64,10 @@ export class AlarmClock {
    */
   after(ms: number, call: () => void, eachMs = 0): Disposable {
     const end = performance.now() + ms;
-    const alarm = { at: eachMs > 0 ? end - (end % eachMs) : end, call };
+    const alarm: Alarm = { at: eachMs > 0 ? end - (end % eachMs) : end, call };
     this.#alarms.add(alarm);
     if (alarm.at < this.#next) this.#wakeAt(alarm.at);
-    return { [Symbol.dispose]: () => this.#alarms.delete(alarm) };
+    return { [Symbol.dispose]: () => void this.#take(alarm) };
   }
 
   #wakeAt(at: number): void {
@@ -79,10 +80,17 @@ export class AlarmClock {
     this.#next = Infinity;
     const now = performance.now();
     const due = [...this.#alarms].filter(({ at }) => at <= now);
-    for (const alarm of due) this.#alarms.delete(alarm);
+    const calls = due.map((alarm) => this.#take(alarm));
     const next = [...this.#alarms].reduce((first, { at }) => Math.min(first, at), Infinity);
     if (next < Infinity) this.#wakeAt(next);
-    for (const { call } of due) call();
+    for (const call of calls) call?.();
+  }
+
+  #take(alarm: Alarm): Alarm['call'] {
+    const { call } = alarm;
+    alarm.call = undefined;
+    this.#alarms.delete(alarm);
+    return call;
   }
 }
 

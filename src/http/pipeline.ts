@@ -34,7 +34,8 @@ export class RequestPipeline {
   readonly #admit: (request: IncomingMessage) => Admission;
   readonly #mounts: readonly Mount[];
   readonly #closing = new AbortController();
-  readonly #open = new Set<ServerResponse>();
+  /** Each in a box that is emptied, for the reason that `ReleasingMap` gives. */
+  readonly #open = new Set<{ response: ServerResponse | undefined }>();
   #isStopping = false;
   #baseUrl: string | undefined;
   #whenIdle: (() => void) | undefined;
@@ -99,7 +100,7 @@ export class RequestPipeline {
 
   /** Closes the connections of exchanges that are still open. */
   cut(): void {
-    for (const response of this.#open) response.destroy();
+    for (const { response } of this.#open) response?.destroy();
   }
 
   #claims({ method = 'GET', url = '/' }: IncomingMessage): boolean {
@@ -121,9 +122,11 @@ export class RequestPipeline {
     if (this.#options.hsts) response.setHeader('Strict-Transport-Security', HSTS);
     const startedAt = performance.now();
     this.#baseUrl ??= exchange.baseUrl;
-    this.#open.add(response);
+    const open: { response: ServerResponse | undefined } = { response };
+    this.#open.add(open);
     response.once('close', () => {
-      this.#open.delete(response);
+      open.response = undefined;
+      this.#open.delete(open);
       exchange.release();
       if (this.isIdle) this.#whenIdle?.();
       const { method = '' } = request;
