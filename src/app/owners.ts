@@ -10,7 +10,8 @@ import type { LoadedConfig } from '../config/load.js';
 import { openKeys } from '../config/node-credentials.js';
 import type { PeerRegistry } from '../config/peer-registry.js';
 import { rootAgentName } from '../core/agent.js';
-import { LangoError } from '../core/errors.js';
+import { LangoError, loadPackage } from '../core/errors.js';
+import { createAddressCheck } from '../http/address-check.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
 import type { OperationClient, OperationHandlers, OperationTable } from '../core/operation.js';
@@ -234,11 +235,16 @@ function inspectorOf(parts: MountParts): Inspector {
       import('../a2a/client/card-lint.js'),
       import('../a2a/client/frame-check.js'),
     ]);
-    const createFetch = egressOf(parts);
-    return createInspector({ createFetch, privateHosts, lintCard, checkFrame, checkRequest })(
-      request,
-      signal,
-    );
+    const inspect = createInspector({
+      ...{ createFetch: egressOf(parts), privateHosts, lintCard, checkFrame, checkRequest },
+      async callGrpc(given, { allowPrivate, ...call }) {
+        const load = () => import('../a2a/client/grpc-inspection.js');
+        const { inspectGrpc } = await loadPackage('@grpc/grpc-js', load);
+        const addressOf = createAddressCheck([...parts.config.egress.allowPrivate, ...allowPrivate]);
+        return inspectGrpc(given, { ...call, addressOf });
+      },
+    });
+    return inspect(request, signal);
   };
 }
 

@@ -1,6 +1,6 @@
 import type { CardFinding } from './node-status.js';
 
-/** The request that an operator has the server send to an agent. */
+/** The request that an operator has the server send to an agent. Over gRPC `path` names the method, and `body` is proto JSON. */
 export interface InspectedRequest {
   readonly origin: string;
   /** With its query, which the audit log does not show: it may hold a key. */
@@ -14,12 +14,13 @@ export interface InspectedRequest {
 
 export interface Expected {
   readonly version: '1.0' | '0.3';
-  readonly transport: 'JSONRPC' | 'HTTP+JSON';
+  readonly transport: 'JSONRPC' | 'HTTP+JSON' | 'GRPC';
   readonly operation: string;
 }
 
-/** The response, as it went over the wire. */
+/** The response, as it went over the wire; messages of gRPC as proto JSON. */
 export interface Inspection {
+  /** The status of HTTP, or that of gRPC. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly frames: readonly InspectedFrame[];
@@ -30,6 +31,9 @@ export interface Inspection {
   /** The findings about a card, when the response is one. */
   readonly findings?: readonly CardFinding[];
 }
+
+/** What a call over gRPC came to, without its messages. */
+export type GrpcInspection = Pick<Inspection, 'status' | 'headers' | 'cut'>;
 
 /** The whole body, or one event of a stream. */
 export interface InspectedFrame {

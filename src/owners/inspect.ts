@@ -1,6 +1,6 @@
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
 import type { CreateFetch } from '../core/http.js';
-import type { InspectedFrame, InspectedRequest, Inspection } from '../core/inspection.js';
+import type { GrpcInspection, InspectedFrame, InspectedRequest, Inspection } from '../core/inspection.js';
 import { isJsonObject, type Json } from '../core/json.js';
 import type { CardFinding } from '../core/node-status.js';
 import { readEvents } from '../core/server-events.js';
@@ -19,6 +19,15 @@ interface InspectorParts {
     body: string | undefined,
     expects: NonNullable<InspectedRequest['expects']>,
   ) => readonly string[];
+  readonly callGrpc: (
+    request: InspectedRequest,
+    call: Readonly<{
+      allowPrivate: readonly string[];
+      signal: AbortSignal;
+      maxBytes: number;
+      onFrame: (text: string) => void;
+    }>,
+  ) => Promise<GrpcInspection>;
   readonly lintCard: (card: unknown) => readonly CardFinding[];
 }
 
@@ -32,38 +41,53 @@ const HINT =
 
 /** Returns a function that sends a request of an operator to an agent and reads what comes back. Rejects as egress does. */
 export function createInspector(parts: InspectorParts) {
-  const { createFetch, privateHosts, checkFrame, checkRequest, lintCard } = parts;
+  const { privateHosts, callGrpc, checkFrame, checkRequest } = parts;
   return async (request: InspectedRequest, stopped: AbortSignal): Promise<Inspection> => {
-    const { origin, path, method, headers, body, expects } = request;
+    const { body, expects } = request;
     const allowPrivate = privateHosts();
-    const limits = { timeoutMs: REQUEST_MS, idleMs: IDLE_MS, maxBytes: MAX_BYTES, streamBytes: MAX_BYTES };
-    const send = createFetch({ ...limits, allowPrivate, privateHint: HINT, isBoundedJson: true });
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(STREAM_MS)]);
-    const begun = performance.now();
-    const response = await send(originOf(origin) + path, {
-      method,
-      headers,
-      signal,
-      ...(body !== undefined && { body }),
-    });
-    const { status } = response;
-    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+    const origin = originOf(request.origin);
     const frames: InspectedFrame[] = [];
-    const add = (text: string) => {
+    const begun = performance.now();
+    const add = (text: string, status = 0) => {
       const problems = expects && text !== '' ? checkFrame(text, expects, status) : [];
       frames.push({ ms: Math.round(performance.now() - begun), text, problems });
     };
-    const cut = await untilCut(async () => {
-      if (!isStream) return add(await response.text());
-      for await (const { data } of readEvents(response.body ?? [])) add(data);
-    });
-    const findings = isStream ? undefined : findingsOf(frames[0]?.text ?? '', lintCard);
-    return {
-      ...{ status, headers: Object.fromEntries(response.headers), frames },
-      ...(cut !== undefined && { cut }),
-      ...(expects && { sentProblems: checkRequest(body, expects) }),
-      ...(findings && { findings }),
-    };
+    const received =
+      expects?.transport === 'GRPC'
+        ? await callGrpc({ ...request, origin }, { allowPrivate, signal, maxBytes: MAX_BYTES, onFrame: add })
+        : await receive({ ...request, origin }, { parts, allowPrivate, signal, add });
+    return { ...received, frames, ...(expects && { sentProblems: checkRequest(body, expects) }) };
+  };
+}
+
+interface Receiving {
+  readonly parts: Pick<InspectorParts, 'createFetch' | 'lintCard'>;
+  readonly allowPrivate: readonly string[];
+  readonly signal: AbortSignal;
+  readonly add: (text: string, status: number) => void;
+}
+
+async function receive(
+  { origin, path, method, headers, body }: InspectedRequest,
+  { parts: { createFetch, lintCard }, allowPrivate, signal, add }: Receiving,
+): Promise<Omit<Inspection, 'frames' | 'sentProblems'>> {
+  const limits = { timeoutMs: REQUEST_MS, idleMs: IDLE_MS, maxBytes: MAX_BYTES, streamBytes: MAX_BYTES };
+  const send = createFetch({ ...limits, allowPrivate, privateHint: HINT, isBoundedJson: true });
+  const init = { method, headers, signal, ...(body !== undefined && { body }) };
+  const response = await send(origin + path, init);
+  const { status } = response;
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  let whole = '';
+  const cut = await untilCut(async () => {
+    if (isStream) for await (const { data } of readEvents(response.body ?? [])) add(data, status);
+    else add((whole = await response.text()), status);
+  });
+  const findings = findingsOf(whole, lintCard);
+  return {
+    ...{ status, headers: Object.fromEntries(response.headers) },
+    ...(cut !== undefined && { cut }),
+    ...(findings && { findings }),
   };
 }
 

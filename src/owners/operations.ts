@@ -345,7 +345,7 @@ export const SERVER_OPERATIONS = {
       expects: z
         .object({
           version: z.enum(['1.0', '0.3']),
-          transport: z.enum(['JSONRPC', 'HTTP+JSON']),
+          transport: z.enum(['JSONRPC', 'HTTP+JSON', 'GRPC']),
           operation: z.string(),
         })
         .exactOptional(),

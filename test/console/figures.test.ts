@@ -84,7 +84,7 @@ describeConsole('what the console draws', () => {
     stage = await Stage.open(
       undefined,
       fill,
-      'node: { name: loom }\nagent: { limits: { ownerCostPerDay: 4 } }\negress: { allowPrivate: [127.0.0.1] }\n',
+      'node: { name: loom }\nagent: { limits: { ownerCostPerDay: 4 } }\negress: { allowPrivate: [127.0.0.1] }\nserver: { grpc: { enabled: true, port: 0 } }\n',
     );
     page = await stage.signedIn();
     page.on('pageerror', (error) => faults.push(error.message));
@@ -220,11 +220,13 @@ describeConsole('what the console draws', () => {
     for (const [version, transport] of [
       ['1.0', 'JSONRPC'],
       ['1.0', 'HTTP+JSON'],
+      ['1.0', 'GRPC'],
       ['0.3', 'JSONRPC'],
     ] as const) {
       await page.getByRole('button', { name: `${transport} ${version} at` }).click();
       await page.getByRole('button', { name: 'Call it' }).click();
-      await page.getByText(/Status 200, \d+ frames, ✓ as specified/).waitFor();
+      const good = transport === 'GRPC' ? 0 : 200;
+      await page.getByText(new RegExp(`Status ${good}, \\d+ frames, ✓ as specified`)).waitFor();
       await page
         .getByText(version === '1.0' ? '"TASK_STATE_COMPLETED"' : '"completed"')
         .first()

@@ -8,6 +8,7 @@ import { operatorHandlers } from '../../src/owners/service.js';
 import { OPERATIONS, operationsOf, paramsOf, requestOf } from '../../src/console/web/inspector-calls.js';
 import { sendText, startServer, type TestServer } from '../support/server.js';
 
+const GRPC_METHOD = '/lf.a2a.v1.A2AService/SendStreamingMessage';
 const EXPECTS = { version: '1.0', transport: 'HTTP+JSON', operation: 'SendStreamingMessage' } as const;
 
 const inspect = async ({ address }: TestServer, given: object) => {
@@ -18,35 +19,38 @@ const inspect = async ({ address }: TestServer, given: object) => {
 };
 
 it('calls each operation over each transport in both versions, and both sides are as specified', async () => {
-  const agent = await startServer();
-  const host = new URL(agent.address.origin).host;
-  const operator = await startServer({ settings: { egress: { allowPrivate: [host] } } });
+  const agent = await startServer({ settings: { server: { port: 0, grpc: { enabled: true, port: 0 } } } });
+  const card = (await (await agent.fetch('/.well-known/agent-card.json')).json()) as Card;
+  const grpc = card.supportedInterfaces.find((one) => one.protocolBinding === 'GRPC')!.url;
+  const allowPrivate = [new URL(agent.address.origin).host, grpc];
+  const operator = await startServer({ settings: { egress: { allowPrivate } } });
   const { taskId: task } = await sendText(agent, 'hello');
   const webhook = 'https://hooks.example/a2a';
   const called: unknown[] = [];
   try {
     for (const [version, transport] of BINDINGS) {
       let config = '';
-      for (const operation of operationsOf(version)) {
+      // The last one asks for the configuration that was deleted.
+      const operations = [...operationsOf(version), 'GetTaskPushNotificationConfig'];
+      for (const [index, operation] of operations.entries()) {
         const expects = { version, transport, operation };
         const { takes } = OPERATIONS[operation]!;
         const written = takes.includes('text') ? { text: 'hello' } : { task, webhook, secret: 's', config };
-        const { address } = agent;
-        const params = paramsOf(expects, written);
-        const request = requestOf({ address: address.origin, token: address.token!, expects, params });
+        const { origin, token = '' } = agent.address;
+        const address = transport === 'GRPC' ? `http://${grpc}` : origin;
+        const request = requestOf({ address, token, expects, params: paramsOf(expects, written) });
         const { body } = await inspect(operator, request);
         const { status, frames, sentProblems } = body as Inspection;
         const problems = [...(sentProblems ?? ['not checked']), ...frames.flatMap((one) => one.problems)];
         const text = frames.map((one) => one.text).join('');
-        const isRefused = /"error"|"code":-/.test(text);
-        if (
-          isRefused !== (operation === 'CancelTask' || operation === 'SubscribeToTask') ||
-          problems.length > 0
-        )
+        const isRefused = /"error"|"code":-/.test(text) || (transport === 'GRPC' && status > 0);
+        const isGone = index === operations.length - 1;
+        const isRefusing = isGone || operation === 'CancelTask' || operation === 'SubscribeToTask';
+        if (isRefused !== isRefusing || problems.length > 0)
           called.push([version, transport, operation, status, problems, text]);
         if (operation.startsWith('Create'))
           config = /"id":"([^"]+)"(?!.*"id")/.exec(text.replace('"id":1', ''))?.[1] ?? '';
-        if (/^(?:Get|List)TaskPush/.test(operation))
+        if (/^(?:Get|List)TaskPush/.test(operation) && !isGone)
           expect([operation, text]).toEqual([operation, expect.stringContaining(webhook)]);
       }
     }
@@ -61,7 +65,10 @@ const BINDINGS = [
   ['1.0', 'HTTP+JSON'],
   ['0.3', 'JSONRPC'],
   ['0.3', 'HTTP+JSON'],
+  ['1.0', 'GRPC'],
+  ['0.3', 'GRPC'],
 ] as const;
+type Card = Readonly<{ supportedInterfaces: readonly Readonly<{ url: string; protocolBinding: string }>[] }>;
 
 it('sends what an operator asks for by the rules of egress, and shows and checks each event', async () => {
   const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_DONE' } };
@@ -92,6 +99,8 @@ it('sends what an operator asks for by the rules of egress, and shows and checks
       ['{"message":\n1}', [expect.stringContaining('message: ')]],
     ]);
     expect(seen).toEqual([['POST', '/message:stream?key=k', '1.0', undefined]]);
+    const overGrpc = { ...asked, expects: { ...EXPECTS, transport: 'GRPC' }, path: GRPC_METHOD };
+    expect((await inspect(closed, overGrpc)).status).toBe(403);
     const refused = await inspect(closed, asked);
     expect(refused.status).toBe(403);
     expect(JSON.stringify(refused.body)).toContain('add it under Agents first');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Expected } from '../../core/inspection.js';
 import { keyOf } from '../../core/findings.js';
-import { isJsonObject, type Json } from '../../core/json.js';
+import { isJsonObject, objectIn, type Json, type JsonObject } from '../../core/json.js';
 
 /** The rules of A2A for the bodies of requests and the frames of responses. Members that it does not name are permitted, as the specification has it. */
 
@@ -116,7 +116,7 @@ const OLD_PARAMS: Schemas = {
   DeleteTaskPushNotificationConfig: named.extend({ pushNotificationConfigId: id }),
 };
 
-/** HTTP+JSON of 0.3 has the messages of its proto. */
+/** HTTP+JSON and gRPC of 0.3 have the messages of its proto. */
 const protoPart = oneOf({
   ...{ text: name, data: z.looseObject({ data: z.record(z.string(), z.unknown()) }) },
   file: oneOf({ fileWithUri: name, fileWithBytes: z.base64() }),
@@ -158,12 +158,19 @@ const calling = z.looseObject({ ...call, method: name, params: z.looseObject({})
 
 const MAX_PROBLEMS = 20;
 
+/** The members of results whose defaults gRPC does not send. */
+const PROTO_DEFAULTS: Readonly<Record<string, JsonObject>> = {
+  ListTasks: { tasks: [], nextPageToken: '', pageSize: 0, totalSize: 0 },
+  ListTaskPushNotificationConfigs: { configs: [] },
+};
+
 /** Returns how a frame of a response violates the specification. Bodies of HTTP+JSON errors are free. */
 export function checkFrame(text: string, { version, transport, operation }: Expected, status: number) {
   return checkJson(text, (json) => {
     if (transport !== 'JSONRPC') {
       const schemas = version === '1.0' ? RESULTS : PROTO_RESULTS;
-      return status < 400 ? problemsOf(schemas[operation], json, '') : [];
+      const whole = transport === 'GRPC' ? { ...PROTO_DEFAULTS[operation], ...objectIn(json) } : json;
+      return status < 400 ? problemsOf(schemas[operation], whole, '') : [];
     }
     const problems = problemsOf(envelope, json, '');
     const result = isJsonObject(json) ? json['result'] : undefined;
@@ -176,8 +183,9 @@ export function checkFrame(text: string, { version, transport, operation }: Expe
 export function checkRequest(body: string | undefined, { version, transport, operation }: Expected) {
   if (body === undefined) return [];
   return checkJson(body, (json) => {
+    const bodies = transport === 'GRPC' ? PARAMS : BODIES;
     if (transport !== 'JSONRPC')
-      return problemsOf((version === '1.0' ? BODIES : PROTO_BODIES)[operation], json, '');
+      return problemsOf((version === '1.0' ? bodies : PROTO_BODIES)[operation], json, '');
     const params = isJsonObject(json) ? (json['params'] ?? {}) : {};
     return [
       ...problemsOf(calling, json, ''),

@@ -12,7 +12,7 @@ import { assertJsonValue, mapMembers } from '../../core/json.js';
 
 export type GrpcChannel = Awaited<ReturnType<typeof openGrpcChannel>>;
 
-interface ChannelFacts {
+export interface ChannelFacts {
   /** The host on the card. The peer's certificate must be for it. */
   readonly host: string;
   readonly port: number;
@@ -31,19 +31,25 @@ const CONTAINERS_ALONE = { depth: Infinity, keys: Infinity };
 
 /** Creates a gRPC connection to one address, with the SDK's transport for that version. It connects at the first call. */
 export async function openGrpcChannel(facts: ChannelFacts) {
-  const { host, port, address, version } = facts;
+  const { version } = facts;
+  const service = (version === '0.3' ? LegacyA2AService : A2AService) as unknown as ServiceDefinition;
+  const connection = openGrpcConnection(facts, bounded(service));
+  const transport = await stockTransport(connection.getChannel().getTarget(), version);
+  return { transport: overConnection(transport, connection), close: () => connection.close() };
+}
+
+/** Creates a gRPC connection to one address, for the calls of a service. */
+export function openGrpcConnection(facts: ChannelFacts, service: ServiceDefinition = {}): Client {
+  const { host, port, address } = facts;
   const options: ClientOptions = {
     'grpc.default_authority': `${host}:${port}`,
     'grpc.ssl_target_name_override': host,
     'grpc.enable_http_proxy': 0,
     'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
   };
-  const service = (version === '0.3' ? LegacyA2AService : A2AService) as unknown as ServiceDefinition;
-  const Connection = makeGenericClientConstructor(bounded(service), 'A2AService');
+  const Connection = makeGenericClientConstructor(service, 'A2AService');
   const target = address.includes(':') ? `ipv6:[${address}]:${port}` : `ipv4:${address}:${port}`;
-  const connection = new Connection(target, credentialsOf(facts), options);
-  const transport = await stockTransport(target, version);
-  return { transport: overConnection(transport, connection), close: () => connection.close() };
+  return new Connection(target, credentialsOf(facts), options);
 }
 
 /** Decoding and reading many small values blocks the event loop, so the number of them in one message is limited. */
@@ -60,7 +66,7 @@ function bounded(service: ServiceDefinition): ServiceDefinition {
 }
 
 /** A reader for the SDK's decoders, which read each tag and each length with `uint32`. */
-function boundedReader(bytes: Buffer): BinaryReader {
+export function boundedReader(bytes: Buffer): BinaryReader {
   const reader = new BinaryReader(bytes);
   const read = reader.uint32;
   let reads = 0;

@@ -72,6 +72,7 @@ export function paramsOf({ version, transport, operation }: Expected, written: W
   const { text, task = '', webhook = '', secret = '', config = '' } = written;
   const isNew = version === '1.0';
   if (text !== undefined) return { message: messageOf(text, isNew ? 'HTTP+JSON' : transport, isNew) };
+  if (!isNew && transport === 'GRPC') return oldGrpcParams(operation, written);
   if (operation === 'CreateTaskPushNotificationConfig') {
     const hook = { url: webhook, ...(secret !== '' && { token: secret }) };
     if (isNew) return { taskId: task, ...hook };
@@ -85,6 +86,17 @@ export function paramsOf({ version, transport, operation }: Expected, written: W
       : { id: task, pushNotificationConfigId: config };
   if (OPERATIONS[operation]!.takes.length === 0) return {};
   return operation.startsWith('List') && isNew ? { taskId: task } : { id: task };
+}
+
+/** The proto of 0.3 names a task and a configuration as resources. */
+function oldGrpcParams(operation: string, { task, webhook, secret = '', config }: Written): object {
+  const { takes } = OPERATIONS[operation]!;
+  const resource = `tasks/${task}`;
+  const hook = { url: webhook, ...(secret !== '' && { token: secret }) };
+  if (takes.includes('webhook')) return { parent: resource, config: { pushNotificationConfig: hook } };
+  if (takes.includes('config')) return { name: `${resource}/pushNotificationConfigs/${config}` };
+  if (takes.length === 0) return {};
+  return operation.startsWith('List') ? { parent: resource } : { name: resource };
 }
 
 function messageOf(text: string, transport: Expected['transport'], isNew: boolean): object {
@@ -105,12 +117,13 @@ interface Call {
 export function requestOf({ address, token, expects, params }: Call): InspectedRequest {
   const { version, transport, operation } = expects;
   const { old, http, streams, takes } = OPERATIONS[operation]!;
+  if (transport === 'GRPC') return grpcRequestOf({ address, token, expects, params });
   const url = new URL(address);
   const base = url.pathname.replace(/\/$/, '');
   const headers = {
     accept: streams ? 'text/event-stream' : 'application/json',
     ...(version === '1.0' && { 'a2a-version': '1.0' }),
-    ...(token !== '' && { authorization: /^\S+ \S/.test(token) ? token : `Bearer ${token}` }),
+    ...authorization(token),
   };
   if (transport === 'JSONRPC') {
     const body = JSON.stringify({
@@ -138,13 +151,41 @@ export function requestOf({ address, token, expects, params }: Call): InspectedR
   };
 }
 
+const authorization = (token: string): Readonly<Record<string, string>> =>
+  token === '' ? {} : { authorization: /^\S+ \S/.test(token) ? token : `Bearer ${token}` };
+
+/** The operations that the gRPC service of 0.3 names in another way. */
+const OLD_METHODS: Readonly<Record<string, string>> = {
+  SubscribeToTask: 'TaskSubscription',
+  ListTaskPushNotificationConfigs: 'ListTaskPushNotificationConfig',
+  GetExtendedAgentCard: 'GetAgentCard',
+};
+
+/** The call of a method of the proto. Its parameters are proto JSON. */
+function grpcRequestOf({ address, token, expects, params }: Call): InspectedRequest {
+  const { version, operation } = expects;
+  const isNew = version === '1.0';
+  const path = isNew
+    ? `/lf.a2a.v1.A2AService/${operation}`
+    : `/a2a.v1.A2AService/${OLD_METHODS[operation] ?? operation}`;
+  const headers = { ...(isNew && { 'a2a-version': version }), ...authorization(token) };
+  return {
+    origin: new URL(address).origin,
+    path,
+    method: 'POST',
+    headers,
+    body: JSON.stringify(params),
+    expects,
+  };
+}
+
 /** In 0.3 all paths begin with `/v1`, also where the address of the interface does not end so. */
 function oldPath(version: Version, path: string): string {
   return version === '1.0' ? path : `/v1${path.replace('/extendedAgentCard', '/card')}`;
 }
 
-/** Without the value of the credential, which stays in the page. */
-export function curlOf({ origin, path, method, headers, body }: InspectedRequest): string {
+/** For gRPC as grpcurl. Without the value of the credential, which stays in the page. */
+export function curlOf({ origin, path, method, headers, body, expects }: InspectedRequest): string {
   const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
   const lines = Object.entries(headers).map(([name, value]) =>
     name === 'authorization'
@@ -152,5 +193,13 @@ export function curlOf({ origin, path, method, headers, body }: InspectedRequest
       : `-H ${quoted(`${name}: ${value}`)}`,
   );
   const data = body === undefined ? [] : [`-d ${quoted(body)}`];
+  if (expects?.transport === 'GRPC') {
+    const { protocol, hostname, port } = new URL(origin);
+    const isSecure = protocol === 'https:';
+    const to = `${hostname}:${port || (isSecure ? 443 : 80)} ${path.slice(1)}`;
+    return [`grpcurl ${isSecure ? '' : '-plaintext '}-proto a2a.proto`, ...lines, ...data, to].join(
+      ' \\\n  ',
+    );
+  }
   return [`curl -sN -X ${method} ${quoted(origin + path)}`, ...lines, ...data].join(' \\\n  ');
 }

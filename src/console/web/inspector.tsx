@@ -17,7 +17,7 @@ import { Button, Choice, Field, Note, number, useAction } from './page.js';
 import { Copy, exact, visible } from './parts.js';
 
 const VERSIONS = ['1.0', '0.3'] as const;
-const TRANSPORTS = ['JSONRPC', 'HTTP+JSON'] as const;
+const TRANSPORTS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
 const CARD_PATH = '/.well-known/agent-card.json';
 const HELLO = 'hello';
 
@@ -52,8 +52,7 @@ export function InspectorView() {
       <h2>Inspector</h2>
       <p class="facts">
         Calls an agent of A2A and shows what goes over the wire, checked against the specification. The server
-        sends the requests, by its own rules for addresses; nothing is kept. For operators. gRPC is not
-        inspected.
+        sends the requests, by its own rules for addresses; nothing is kept. For operators.
       </p>
       <div class="filters">
         <Field
@@ -114,7 +113,7 @@ function CardFound({ exchanged, onChoose }: CardFoundProps) {
   const known = listed.flatMap(({ url, protocolBinding, protocolVersion = '1.0' }) => {
     const transport = TRANSPORTS.find((one) => one === protocolBinding);
     const version = VERSIONS.find((one) => protocolVersion.startsWith(one));
-    return transport && version ? [{ url, transport, version }] : [];
+    return transport && version ? [{ url: withScheme(url, exchanged.request), transport, version }] : [];
   });
   return (
     <section class="card" aria-label="Its card">
@@ -133,6 +132,13 @@ function CardFound({ exchanged, onChoose }: CardFoundProps) {
       <Wire exchanged={exchanged} isFolded />
     </section>
   );
+}
+
+/** An interface of gRPC may be named as host and port. It uses TLS when its card did. */
+function withScheme(url: string, { origin }: InspectedRequest): string {
+  if (/^https?:/.test(url)) return url;
+  const isSecure = /^grpc(?:s|\+tls):/.test(url) || (!url.includes('://') && origin.startsWith('https:'));
+  return `${isSecure ? 'https' : 'http'}://${url.replace(/^[a-z+]+:\/+/, '')}`;
 }
 
 interface CallerProps {
@@ -238,7 +244,7 @@ function Wire({ exchanged, isFolded = false }: Readonly<{ exchanged: Exchanged; 
       </pre>
       <Problems problems={sentProblems} />
       <p>
-        <Copy text={curl} /> as curl
+        <Copy text={curl} /> as {request.expects?.transport === 'GRPC' ? 'grpcurl' : 'curl'}
       </p>
       <h3>Received</h3>
       <pre class="wire" tabIndex={0}>

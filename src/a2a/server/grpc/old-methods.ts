@@ -7,7 +7,7 @@ import type { OperationName } from '../requests.js';
 import { PROTO_DIALECT } from '../v03/dialect.js';
 import { decoded, type GrpcMethod, type GrpcService } from './methods.js';
 import { decodesProtoKey, encodesProtoKey } from './proto-key.js';
-import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from './old-messages.js';
+import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from '../../translate/old-messages.js';
 
 /** The service of A2A 0.3. Its requests cannot name an agent, so all calls go to the root agent. */
 export const SERVICE_0_3: GrpcService = {

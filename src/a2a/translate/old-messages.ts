@@ -1,6 +1,6 @@
 import { Role, TaskState } from '@a2a-js/sdk';
-import { isJsonObject, mapMembers, objectIn, objectsIn, textIn } from '../../../core/json.js';
-import type { Json, JsonObject } from '../../../core/json.js';
+import { isJsonObject, mapMembers, objectIn, objectsIn, textIn } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/json.js';
 
 /*
  * Translates the messages of A2A 0.3's proto between their JSON, which the dialect uses, and the objects of the SDK's
@@ -15,9 +15,15 @@ export function fromDecoded(message: object): JsonObject {
   const json: Record<string, Json | undefined> = {};
   for (const [name, value] of Object.entries(message) as [string, unknown][]) {
     if (isChoice(value)) json[value.$case] = plain(value.$case, value.value);
-    else json[name] = name === 'role' ? Role[Number(value)] : plain(name, value);
+    else json[name] = typeof value === 'number' ? enumName(name, value) : plain(name, value);
   }
   return json;
+}
+
+/** The name of a value of an enum; the number itself for other members. */
+function enumName(name: string, value: number): Json | undefined {
+  if (name === 'role') return Role[value];
+  return name === 'state' ? TaskState[value]?.replace('CANCELED', 'CANCELLED') : value;
 }
 
 function plain(name: string, value: unknown): Json | undefined {
@@ -61,7 +67,7 @@ function mapOf(convert: (value: JsonObject) => unknown): Convert {
 const numberIn = (numbers: Readonly<Record<string, unknown>>, name: Json | undefined): unknown =>
   numbers[textIn(name)] ?? 0;
 
-const toMessage = messageOf(
+export const toMessage = messageOf(
   { contextId: '', taskId: '', extensions: [] },
   { role: (name) => numberIn(Role, name), content: listOf(toPart) },
 );
@@ -107,7 +113,7 @@ function toPart({ text, file, data }: JsonObject): object {
 
 const toAuthentication = messageOf({ schemes: [], credentials: '' });
 export const toConfig = messageOf(
-  {},
+  { name: '' },
   {
     pushNotificationConfig: messageOf(
       { id: '', url: '', token: '' },
