@@ -1,4 +1,5 @@
 import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
+import { defined } from '../core/json.js';
 import type { OperationClient, ResultOf } from '../core/operation.js';
 import { pagesOf } from '../core/page.js';
 import { createOwnerClient } from '../owners/client.js';
@@ -20,21 +21,26 @@ type Groups = Map<string, { name: string; currency: string; usage: Usage }>;
 export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
   const { by } = flags;
   const groups: Groups = new Map();
+  let nodes: ReadonlyMap<string, string> = new Map();
   if (by === 'owner') {
     const connection = await connect({ flags, env });
     await ask(connection, addOwners(groups, connection));
   } else {
-    await withOwner(SERVER_OPERATIONS, { flags, env }, (owner) => addBill(groups, owner, (row) => row[by]));
+    await withOwner(SERVER_OPERATIONS, { flags, env }, async (owner) => {
+      await addBill(groups, owner, (row) => row[by]);
+      if (by === 'node') nodes = await nodeNames(owner);
+    });
   }
   const json = [...groups.values()].map(({ name, currency, usage: { rows = [], ...tokens } }) => ({
     name,
+    ...(by === 'node' && defined({ nodeName: nodes.get(name) })),
     currency,
     ...tokens,
     cost: rows.reduce((sum, { cost = 0 }) => Math.round((sum + cost) * 1e9) / 1e9, 0),
     unpriced: rows.some(({ cost }) => cost === undefined),
   }));
   json.sort((a, b) => a.name.localeCompare(b.name));
-  const names = json.map(({ name }) => safeLine(name));
+  const names = json.map(({ name }) => safeLine(nodes.get(name) ?? name));
   const width = Math.max(...names.map(({ length }) => length), 0);
   const lines = json.map(({ input, output, cost, currency, unpriced }, index) => {
     const money = `${cost.toFixed(4)} ${safeLine(currency)}${unpriced ? ' and calls without a price' : ''}`;
@@ -42,6 +48,17 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
     return `${names[index]!.padEnd(width)}  ${tokens}  ${money}`;
   });
   return { json: { by, bill: json }, lines: lines.length > 0 ? lines : ['No model was used yet.'] };
+}
+
+/**
+ * Reads the names that nodes have given themselves, by their ids. Resolves with none when no server runs: the bill is
+ * read from the data folder then.
+ */
+async function nodeNames(
+  owner: Pick<OperationClient<ServerOperations>, 'readNodes'>,
+): Promise<ReadonlyMap<string, string>> {
+  const { nodes } = await owner.readNodes({}).catch(() => ({ nodes: [] }));
+  return new Map(nodes.map(({ id, name }) => [id, name]));
 }
 
 async function addBill(

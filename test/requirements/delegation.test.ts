@@ -101,7 +101,10 @@ describe('D. Delegation', () => {
       operator: [used(say('worked')), used(say('worked again'))],
     });
     const price = { input: 2, output: 10, cacheRead: 0.1, cacheWrite: 2.5 };
-    const settings = { server: { port: 0 }, prices: { scripted: price }, agent: { limits: { tokens: 1e9 } } };
+    const settings = {
+      ...{ server: { port: 0 }, node: { name: 'loom' } },
+      ...{ prices: { scripted: price }, agent: { limits: { tokens: 1e9 } } },
+    };
     const home = await mkdtemp(path.join(tmpdir(), 'lango-bill-'));
     const bill = async (server: TestServer): Promise<unknown> => (await server.fetch('/lango/bill')).json();
     let first: unknown;
@@ -127,6 +130,8 @@ describe('D. Delegation', () => {
       expect(shown.stdout).toBe('scripted  5,000,000 in, 500,000 out  13.3500 USD\n');
       const json = (await langoHere(['bill', '--by', 'agent', '--json'], { env })).stdout;
       expect(JSON.parse(json)).toMatchObject({ by: 'agent', bill: [{ cost: 8.01 }, { cost: 5.34 }] });
+      const byNode = await langoHere(['bill', '--by', 'node'], { env });
+      expect(byNode.stdout).toBe('loom  5,000,000 in, 500,000 out  13.3500 USD\n');
     });
     // Later changes of prices do not affect earlier cost.
     await withServer({ home, tools: TOOLS, model }, async (server) =>
