@@ -35,6 +35,8 @@ export class Leases {
   #claimAgain = false;
   #isStopped = true;
   #renewals = 0;
+  /** Why the last renewal failed: logged once, as it is tried twice a second. */
+  #failure: string | undefined;
 
   constructor(options: LeasesOptions) {
     this.#options = options;
@@ -95,8 +97,11 @@ export class Leases {
       }
       await this.claim();
       await this.#claimSuspect();
+      this.#failure = undefined;
     } catch (error) {
-      logger.warn('the leases could not be renewed', { error: errorText(error) });
+      const text = errorText(error);
+      if (text !== this.#failure) logger.warn('the leases could not be renewed', { error: text });
+      this.#failure = text;
     }
   }
 

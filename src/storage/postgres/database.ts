@@ -41,6 +41,12 @@ const NOW = 'SELECT lango_now() AS now';
 /** Changes nothing, but succeeds only where the database accepts writes. */
 const TRY_WRITE = 'UPDATE meta SET value = value WHERE false';
 
+interface DatabaseOptions extends Pick<ConnectionOptions, 'pooling'> {
+  readonly logger: Logger;
+  /** Resolves with why this program cannot use the tables any more; undefined while it can. */
+  readonly findNewer: () => Promise<LangoError | undefined>;
+}
+
 /** One database with its pool of connections. All stores of this process share it. */
 export class PostgresDatabase implements SqlDatabase {
   readonly dialect = DIALECT;
@@ -53,10 +59,14 @@ export class PostgresDatabase implements SqlDatabase {
   readonly #active = new Set<Promise<unknown>>();
   #isOpen = true;
   #problem: LangoError | undefined;
+  /** Set for good once a newer version of the program changed the tables, so that a statement failed. */
+  #newer: LangoError | undefined;
+  readonly #findNewer: DatabaseOptions['findNewer'];
   #probe: NodeJS.Timeout | undefined;
 
-  constructor(driver: Driver, { pooling, logger }: Pick<ConnectionOptions, 'pooling'> & { logger: Logger }) {
+  constructor(driver: Driver, { pooling, logger, findNewer }: DatabaseOptions) {
     this.#driver = driver;
+    this.#findNewer = findNewer;
     this.#logger = logger;
     this.#isPrepared = pooling === 'session';
     driver.pool.on('error', (error) => this.#onFailure(error));
@@ -64,7 +74,7 @@ export class PostgresDatabase implements SqlDatabase {
 
   /** Why the database cannot be used; undefined while it can. */
   get problem(): LangoError | undefined {
-    return this.#problem;
+    return this.#newer ?? this.#problem;
   }
 
   async now(): Promise<number> {
@@ -92,10 +102,11 @@ export class PostgresDatabase implements SqlDatabase {
     await this.one({ sql: 'VACUUM', values: [] });
   }
 
-  /** Throws `LangoError` `storage` after `close`. */
+  /** Throws `LangoError` `storage` after `close`, and once the tables are too new. */
   assertOpen(): void {
     if (!this.#isOpen)
       throw new LangoError('storage', 'The store is closed: the server is stopping or has stopped.');
+    if (this.#newer) throw this.#newer;
   }
 
   read<Result>(work: () => Query<Result>): Promise<Result> {
@@ -153,11 +164,24 @@ export class PostgresDatabase implements SqlDatabase {
       if (!isWriteRefused(this.#problem?.cause)) this.#onSuccess();
       return result;
     } catch (error) {
-      if (!(error instanceof LangoError)) this.#onFailure(error);
+      if (error instanceof LangoError) throw error;
+      if (await this.#meetsNewer(error)) throw this.#newer!;
+      this.#onFailure(error);
       throw storageError(error);
     } finally {
       this.#active.delete(active);
     }
+  }
+
+  /** Whether a statement failed because a newer version changed the tables. Later work then rejects at once. */
+  async #meetsNewer(error: unknown): Promise<boolean> {
+    if (this.#newer || isFaultOfDatabase(error) || mayRepeat(error)) return this.#newer !== undefined;
+    const found = await this.#findNewer().catch(() => undefined);
+    if (found && !this.#newer) {
+      this.#newer = found;
+      this.#logger.error(found.message, { error: errorText(error), hint: found.hint });
+    }
+    return found !== undefined;
   }
 
   #onSuccess(): void {

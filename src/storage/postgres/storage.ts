@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { LangoError } from '../../core/errors.js';
+import { errorText, LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
 import type { Storage } from '../../stores/storage.js';
@@ -30,9 +30,12 @@ interface StorageOptions extends ConnectionOptions, TaskLimits {
  * stay. Rejects with `LangoError` `storage` with advice if it cannot be reached or was made by a newer version.
  */
 export async function openPostgresStorage(options: StorageOptions): Promise<Storage> {
-  const { pooling, logger, eventBytes, messageIdMs } = options;
+  const { pooling, logger, eventBytes, messageIdMs, tables } = options;
   const driver = await createDriver(options);
-  const database = new PostgresDatabase(driver, { pooling, logger });
+  const database = new PostgresDatabase(driver, {
+    ...{ pooling, logger },
+    findNewer: () => findNewer(driver.pool, tables),
+  });
   const listeners = new AppendListeners(logger);
   let liveness: Liveness | undefined;
   const close = async () => {
@@ -98,6 +101,32 @@ export async function migrate(
     throw error;
   } finally {
     client.release();
+  }
+}
+
+const VERSIONS = `SELECT (SELECT value FROM meta WHERE key = 'schema') AS schema,
+  (SELECT json_object_agg(name, version) FROM capabilities) AS capabilities`;
+
+/**
+ * Why a running process cannot use the tables any more: another one of a newer version upgraded them. The error is
+ * temporary for clients and for tasks, because processes of that version go on with both.
+ */
+async function findNewer(
+  pool: Driver['pool'],
+  tables: readonly CapabilityTables[],
+): Promise<LangoError | undefined> {
+  const { rows } = await pool.query<{
+    readonly schema: string;
+    readonly capabilities: Readonly<Record<string, number>> | null;
+  }>(VERSIONS);
+  const { schema, capabilities } = rows[0]!;
+  try {
+    assertKnown(Number(schema));
+    for (const { name, postgres } of tables) stepsAfter(name, capabilities?.[name] ?? 0, postgres);
+    return undefined;
+  } catch (error) {
+    const hint = 'Replace this server by one of that version, which continues its tasks.';
+    return new LangoError('storage', errorText(error), { hint, retryable: true, retryAfterMs: 2_000 });
   }
 }
 
