@@ -5,6 +5,8 @@ const KEY_NAMES = /key|token|secret|pass|sig|auth|code|credential/i;
 /** A value that is long and mixed like a key, whatever its name. */
 const KEY_SHAPE = /^(?=.*\d)(?=.*[a-z])[\w.~+/=-]{20,}$/i;
 const WEB = /^https?:\/\//i;
+/** No other address has a query or a login. */
+const HAS_VALUES = /[?@]/;
 /** A proxy may be named without its scheme: `user:password@proxy:3128`. */
 const LOGIN = /^[^\s/@:]+:[^\s/@]+@[^\s/@]+$/;
 /** Shorter values would be found in ordinary text. */
@@ -13,6 +15,7 @@ const MIN_LENGTH = 6;
 /** Returns the keys and passwords in all web addresses of the settings, as they stand there and decoded. */
 export function addressSecrets(settings: unknown): readonly string[] {
   const found = textsIn(settings).flatMap((text) => {
+    if (!HAS_VALUES.test(text)) return [];
     const url = WEB.test(text) ? URL.parse(text) : LOGIN.test(text) ? URL.parse(`http://${text}`) : null;
     if (!url) return [];
     const ofQuery = url.search

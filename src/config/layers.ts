@@ -1,4 +1,4 @@
-import { keyOf, type Path } from '../core/findings.js';
+import { keyAt, keyOf, type Path } from '../core/findings.js';
 import type { SecretVariable } from '../core/capability.js';
 import { ENV_VARIABLES, type Env } from './env.js';
 import type { Problem } from './problems.js';
@@ -45,6 +45,8 @@ interface Layered {
 
 type Group = Record<string, unknown>;
 
+type At = Pick<Override, 'path' | 'value'>;
+
 interface LayerSources {
   readonly env: Env;
   readonly overrides?: Overrides | undefined;
@@ -54,11 +56,14 @@ interface LayerSources {
 
 /** Combines the sources of values. Variables with secrets fill what the file leaves out; other variables and flags override it. */
 export function layer(fileValues: Group, { env, overrides = {}, variables }: LayerSources): Layered {
-  const values = withModels(structuredClone(fileValues), overrides.models);
-  const origins = new Map<string, Origin>(leafKeys(fileValues).map((key) => [key, 'file']));
+  let values = withModels(fileValues, overrides.models);
+  const origins = new Map<string, Origin>();
+  addLeafKeys(origins, fileValues);
   const sources = new Map<string, string>();
   const apply = (override: Override): void => {
-    if (override.value === undefined || !setAt(values, override.path, override.value)) return;
+    const changed = override.value === undefined ? undefined : withValueAt(values, override);
+    if (!changed) return;
+    values = changed;
     origins.set(keyOf(override.path), override.origin);
     sources.set(keyOf(override.path), override.at);
   };
@@ -163,23 +168,21 @@ function overridesFrom({ logLevel }: Env, { host, port }: Overrides): readonly O
   ];
 }
 
-/** Sets the value at `path`. Returns false if a value on the way is not a group, which the schema check reports. */
-function setAt(values: Group, path: Path, value: unknown): boolean {
-  let group = values;
-  for (const step of path.slice(0, -1)) {
-    const next = (group[String(step)] ??= {});
-    if (!isGroup(next)) return false;
-    group = next;
-  }
-  group[String(path.at(-1))] = value;
-  return true;
+/** A copy with a value at its path; undefined if a value on the way is not a group, which the schema check reports. */
+function withValueAt(values: unknown, { path: [step, ...rest], value }: At): Group | undefined {
+  if (!isGroup(values)) return undefined;
+  const name = String(step);
+  const inner = rest.length === 0 ? value : withValueAt(values[name] ?? {}, { path: rest, value });
+  return inner === undefined ? undefined : { ...values, [name]: inner };
 }
 
-function leafKeys(value: unknown, path: Path = []): readonly string[] {
-  if (Array.isArray(value))
-    return [keyOf(path), ...value.flatMap((item, index) => leafKeys(item, [...path, index]))];
-  if (!isGroup(value)) return [keyOf(path)];
-  return Object.entries(value).flatMap(([key, child]) => leafKeys(child, [...path, key]));
+function addLeafKeys(origins: Map<string, Origin>, value: unknown, key = ''): void {
+  if (Array.isArray(value)) {
+    origins.set(key, 'file');
+    value.forEach((item, index) => addLeafKeys(origins, item, keyAt(key, index)));
+  } else if (isGroup(value)) {
+    for (const [name, child] of Object.entries(value)) addLeafKeys(origins, child, keyAt(key, name));
+  } else origins.set(key, 'file');
 }
 
 export function isGroup(value: unknown): value is Group {

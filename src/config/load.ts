@@ -2,6 +2,7 @@ import { keyOf, type Finding, type Path } from '../core/findings.js';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createRequire } from 'node:module';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { codeOf, errorText, LangoError } from '../core/errors.js';
 import { AddedAgents, withAddedAgents, type AddedAgent } from './added-agents.js';
@@ -52,7 +53,12 @@ interface ResolveOptions extends LoadOptions {
 
 /** Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` that lists all problems. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  return orThrow(tryResolve(await readSource(options), options));
+  const reading = await readSource(options);
+  // Reading, checking and using thousands of added agents each take a while: other work runs in between.
+  await nextTurn();
+  const loaded = orThrow(tryResolve(reading, options));
+  await nextTurn();
+  return loaded;
 }
 
 /** Returns the problems that `loadConfig` would report, in the order of the file; if there are none, those that `further` finds. */
@@ -251,5 +257,11 @@ const byLocation = (a: Problem, b: Problem): number => LOCATIONS.compare(a.at, b
 
 /** The settings of a program. They have no positions, so problems are located by key only. */
 function objectSource(values: unknown): Source {
-  return { values, problems: [], locate: () => 'settings', locateKey: () => 'settings' };
+  // The program may change its settings later.
+  return {
+    values: structuredClone(values),
+    problems: [],
+    locate: () => 'settings',
+    locateKey: () => 'settings',
+  };
 }

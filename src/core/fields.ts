@@ -115,43 +115,77 @@ export const LEFT_OUT = Symbol('left out');
 /** Changes a path or a secret that is at `path` below the whole value. */
 type Change = (value: unknown, kind: Kind, path: Path) => unknown;
 
-/** A copy of a checked value, with `change` applied to each path and each secret in it. */
+/** A copy of a checked value, with `change` applied to each path and each secret in it. Both share what has neither. */
 export function mapSettings(schema: unknown, value: unknown, change: Change): unknown {
-  return mapAt({ schema, value, path: [] }, change);
+  const mapper = mapperOf(schema);
+  return mapper ? mapper(value, [], change) : value;
 }
 
-interface Place {
-  readonly schema: unknown;
-  readonly value: unknown;
-  readonly path: Path;
-}
+type Mapper = (value: unknown, path: Path, change: Change) => unknown;
 
-function mapAt({ schema, value, path }: Place, change: Change): unknown {
-  if (value === undefined || value === null || !(schema instanceof z.ZodType)) return value;
-  if (z.globalRegistry.get(schema)?.['writeOnly'] === true) return change(value, 'secret', path);
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
-    return mapAt({ schema: schema.unwrap(), value, path }, change);
-  if (schema instanceof z.ZodUnion) {
-    const branch = schema.options.find((one) => (one as z.ZodType).safeParse(value).success);
-    return mapAt({ schema: branch, value, path }, change);
+/** By schema. Without a mapper, the values of a schema hold neither a path nor a secret. */
+const mappers = new WeakMap<object, Mapper | undefined>();
+
+function mapperOf(schema: unknown): Mapper | undefined {
+  if (!(schema instanceof z.ZodType)) return undefined;
+  if (!mappers.has(schema)) {
+    // A schema that contains itself finds this one.
+    mappers.set(schema, (value, path, change) => {
+      const mapper = mapperOf(schema);
+      return mapper ? mapper(value, path, change) : value;
+    });
+    mappers.set(schema, newMapper(schema));
   }
-  if (schema === PATH) return typeof value === 'string' ? change(value, 'path', path) : value;
-  if (schema instanceof z.ZodArray && Array.isArray(value))
-    return value.map((item, index) =>
-      mapAt({ schema: schema.element, value: item, path: [...path, index] }, change),
-    );
-  const schemaOf = memberSchemas(schema);
-  if (typeof value !== 'object' || !schemaOf) return value;
-  const members = Object.entries(value).map(([key, item]): [string, unknown] => [
-    key,
-    mapAt({ schema: schemaOf(key), value: item, path: [...path, key] }, change),
-  ]);
-  return Object.fromEntries(members.filter(([, item]) => item !== LEFT_OUT));
+  return mappers.get(schema);
 }
 
-function memberSchemas(schema: z.ZodType): ((key: string) => unknown) | undefined {
-  if (schema instanceof z.ZodRecord) return () => schema.valueType;
-  return schema instanceof z.ZodObject ? (key) => schema.shape[key] as unknown : undefined;
+function newMapper(schema: z.ZodType): Mapper | undefined {
+  if (z.globalRegistry.get(schema)?.['writeOnly'] === true)
+    return (value, path, change) => (value === undefined ? value : change(value, 'secret', path));
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
+    return mapperOf(schema.unwrap());
+  if (schema instanceof z.ZodUnion) return unionMapper(schema.options as readonly z.ZodType[]);
+  // `describe` makes another schema of the same definition.
+  if (schema.def === PATH.def)
+    return (value, path, change) => (typeof value === 'string' ? change(value, 'path', path) : value);
+  if (schema instanceof z.ZodArray) return listMapper(mapperOf(schema.element));
+  if (schema instanceof z.ZodRecord) {
+    const mapper = mapperOf(schema.valueType);
+    return mapper && membersMapper(() => mapper);
+  }
+  if (!(schema instanceof z.ZodObject)) return undefined;
+  const members = Object.entries(schema.shape).map(([key, member]) => [key, mapperOf(member)] as const);
+  const mapped = new Map(members.filter(([, mapper]) => mapper));
+  return mapped.size === 0 ? undefined : membersMapper((key) => mapped.get(key));
+}
+
+function unionMapper(options: readonly z.ZodType[]): Mapper | undefined {
+  if (!options.some(mapperOf)) return undefined;
+  return (value, path, change) => {
+    const branch = options.find((option) => option.safeParse(value).success);
+    const mapper = mapperOf(branch);
+    return mapper ? mapper(value, path, change) : value;
+  };
+}
+
+function listMapper(mapper: Mapper | undefined): Mapper | undefined {
+  if (!mapper) return undefined;
+  return (value, path, change) =>
+    Array.isArray(value) ? value.map((item, index) => mapper(item, [...path, index], change)) : value;
+}
+
+function membersMapper(mapperFor: (key: string) => Mapper | undefined): Mapper {
+  return (value, path, change) => {
+    if (typeof value !== 'object' || value === null) return value;
+    const copy: Record<string, unknown> = {};
+    // A checked value has no member `__proto__`.
+    for (const [key, item] of Object.entries(value)) {
+      const mapper = mapperFor(key);
+      const mapped = mapper ? mapper(item, [...path, key], change) : (item as unknown);
+      if (mapped !== LEFT_OUT) copy[key] = mapped;
+    }
+    return copy;
+  };
 }
 
 /** A value that `Config` leaves out. JSON Schema's `writeOnly` marks it. */

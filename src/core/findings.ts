@@ -36,9 +36,12 @@ const KEY_MAX_LENGTH = 100;
 
 /** The key at a path: "a2a.remoteAgents[0].url". */
 export function keyOf(path: Path): string {
-  return path.reduce<string>((key, step) => {
-    if (typeof step === 'number') return `${key}[${step}]`;
-    const name = shorten(String(step), KEY_MAX_LENGTH);
-    return key === '' ? name : `${key}.${name}`;
-  }, '');
+  return path.reduce<string>(keyAt, '');
+}
+
+/** The key of a member of the value at `key`. */
+export function keyAt(key: string, step: PropertyKey): string {
+  if (typeof step === 'number') return `${key}[${step}]`;
+  const name = shorten(String(step), KEY_MAX_LENGTH);
+  return key === '' ? name : `${key}.${name}`;
 }

@@ -86,7 +86,8 @@ describe('loadConfig', () => {
 
   it('resolves every relative path against the file, also in lists', async () => {
     const folder = newFolder();
-    const peer = '{ name: far, url: "https://far.example", verify: { keys: far.json } }';
+    const auth = 'auth: { mtls: { certFile: client.pem, keyFile: client.key } }';
+    const peer = `{ name: far, url: "https://far.example", verify: { keys: far.json }, ${auth} }`;
     const lines = [`a2a: { remoteAgents: [${peer}] }`, 'tools: { browser: { executable: bin/chromium } }'];
     write(
       folder,
@@ -96,6 +97,10 @@ describe('loadConfig', () => {
     const env = readEnv({ LANGO_HOME: '/h', LANGO_CONFIG: join(folder, 'own.yaml') });
     const { config, settings } = await loadConfig({ env });
     expect(config.a2a.remoteAgents[0]?.verify?.keys).toBe(join(folder, 'far.json'));
+    expect(config.a2a.remoteAgents[0]?.auth?.mtls).toEqual({
+      certFile: join(folder, 'client.pem'),
+      keyFile: join(folder, 'client.key'),
+    });
     expect(settings.tools).toHaveProperty('browser.executable', join(folder, 'bin/chromium'));
     expect(config.server.tls).toMatchObject({
       certFile: join(folder, 'c.pem'),
