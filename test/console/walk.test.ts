@@ -167,6 +167,10 @@ describeConsole('a walk of ten jobs, each from the first page', () => {
   });
 
   it('tries a remote agent', async () => {
+    await panel('Remote agents')
+      .getByRole('listitem')
+      .filter({ hasText: /^loom\s+this node · 7 agents$/ })
+      .waitFor();
     await click(panel('Remote agents').getByRole('link', { name: 'mill' }));
     await click(page.getByLabel('mill', { exact: true }).getByRole('link', { name: /^Try it/ }));
     await page.getByLabel('Message').fill('weigh the wool');

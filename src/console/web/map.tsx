@@ -96,7 +96,7 @@ function wordsOf({ calls, failed, time }: MapEdge): string {
 }
 
 /** The name of the node where an agent works: its own, or that of the remote agent's address. */
-function nodeOf(agent: string, nodes: readonly KnownNode[], { peers }: NodeStatus): string {
+export function nodeOf(agent: string, nodes: readonly KnownNode[], { peers }: NodeStatus): string {
   const remote = peers.find(({ name, kind }) => name === agent && kind === 'remote');
   if (!remote) return nodes[0]?.name ?? '';
   const host = hostOf(remote.url ?? '');

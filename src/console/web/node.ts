@@ -50,16 +50,17 @@ export function agentsOf({ root, published }: NodeStatus): readonly string[] {
 }
 
 /** The names of nodes by their ids, once they have come. */
-const nodeNames = signal<ReadonlyMap<string, string>>(new Map());
+/** This node, and those of its remote agents that it may ask, as far as they have come. */
+export const knownNodes = signal<readonly KnownNode[]>([]);
 const ID_CHARACTERS = 8;
 
-/** This node, and those of its remote agents that it may ask. */
 export async function loadNodes(): Promise<readonly KnownNode[]> {
   const { nodes } = await owner<{ nodes: readonly KnownNode[] }>('nodes');
-  nodeNames.value = new Map(nodes.map(({ id, name }) => [id, name]));
+  knownNodes.value = nodes;
   return nodes;
 }
 
 /** The name of a node as people read it; the beginning of its id while its name is not known here. */
 export const nodeName = (id: string) =>
-  nodeNames.value.get(id) ?? (id.length > 2 * ID_CHARACTERS ? `node ${id.slice(0, ID_CHARACTERS)}` : id);
+  knownNodes.value.find((node) => node.id === id)?.name ??
+  (id.length > 2 * ID_CHARACTERS ? `node ${id.slice(0, ID_CHARACTERS)}` : id);

@@ -6,8 +6,9 @@ import { PeerState } from './agents.js';
 import { newId, owner } from './api.js';
 import { Chart, partsOf, seriesOf } from './chart.js';
 import { waitingTasks, type WaitingTask } from './inbox.js';
-import { Nothing } from './icons.js';
-import { agentsOf, loadNode, node } from './node.js';
+import { Mark, Nothing } from './icons.js';
+import { nodeOf } from './map.js';
+import { agentsOf, knownNodes, loadNode, node } from './node.js';
 import { Ago, Choice, link, money, Note, number, Table, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { State, titleOf } from './tasks.js';
@@ -275,17 +276,29 @@ function Agents({ overview: { agents } }: Readonly<{ overview: Overview }>) {
 }
 
 function Others() {
-  const remote = node.value?.peers.filter(({ kind }) => kind === 'remote') ?? [];
-  if (remote.length === 0) return null;
+  const status = node.value;
+  const remote = status?.peers.filter(({ kind }) => kind === 'remote') ?? [];
+  const nodes = knownNodes.value;
+  if (!status || nodes.length === 0) return null;
   return (
     <section class="panel">
-      <h3>Remote agents</h3>
+      <h3>Nodes and remote agents</h3>
       <ul>
+        <li>
+          <a href={link('map')}>{visible(nodes[0]!.name)}</a>{' '}
+          <span class="facts">
+            <Mark icon="completed" kind="completed">
+              this node
+            </Mark>{' '}
+            · {number(agentsOf(status).length)} agents
+          </span>
+        </li>
         {remote.map(({ name, state, reason = '', since }) => (
           <li key={name}>
             <a href={link('agents')}>{visible(name)}</a>{' '}
             <span class="facts">
-              <PeerState state={state} /> · <Ago at={since} /> {visible(reason)}
+              <PeerState state={state} /> · on {visible(nodeOf(name, nodes, status))} · <Ago at={since} />{' '}
+              {visible(reason)}
             </span>
           </li>
         ))}
