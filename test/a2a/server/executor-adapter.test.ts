@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { TaskState } from '@a2a-js/sdk';
 import type { Part, TaskStatus } from '@a2a-js/sdk';
-import { AgentEvent } from '@a2a-js/sdk/server';
-import type { AgentExecutor, ExecutionEventBus, RequestContext } from '@a2a-js/sdk/server';
+import { AgentEvent, RequestContext } from '@a2a-js/sdk/server';
+import type { AgentExecutor, ExecutionEventBus } from '@a2a-js/sdk/server';
 import { fromAgentExecutor } from '../../../src/a2a/server/executor-adapter.js';
 import type { Agent } from '../../../src/core/agent.js';
 import { textOf } from '../../../src/core/message.js';
@@ -94,6 +94,32 @@ describe('an executor written for the stock SDK, published', () => {
       [{ text: Array.from({ length: 50 }, (_, i) => `${i} `).join('') }],
     ]);
     expect(task.history.map(({ parts }) => parts[0]?.text)).toEqual(['go', 'on my way', 'there it is']);
+  });
+
+  it.each([
+    ['a text', {}],
+    ['metadata', { metadata: { from: ['client'] } }],
+    ['data', { parts: [{ data: { from: ['client'] } }] }],
+  ])('may change its request with %s, and the task keeps what was sent', async (_, more) => {
+    const { message } = userMessage('go');
+    const sent = { message: { ...message, ...more } };
+    const task = await send(
+      agentOf((bus, context) => {
+        expect(context).toBeInstanceOf(RequestContext);
+        const { metadata, parts } = context.userMessage;
+        const content = parts[0]!.content!;
+        const data = content.$case === 'data' ? (content.value as object) : {};
+        for (const given of [metadata ?? {}, data])
+          Object.values(given).forEach((list: string[]) => list.push('x'));
+        parts.push(text('changed'));
+        bus.publish(initialTask(context));
+        bus.publish(update(context, DONE));
+      }),
+      sent,
+    );
+    expect(task.status.state).toBe('TASK_STATE_COMPLETED');
+    expect(task.history[0]).toMatchObject(sent.message);
+    expect(task.history[0]?.parts).toHaveLength(1);
   });
 
   it('keeps its artifact names, its files and the order of mixed parts', async () => {
