@@ -7,6 +7,7 @@ const COLLECTIONS = 10;
 export interface CostAnswer {
   /** CPU time, user and system, in microseconds. */
   readonly cpu: number;
+  /** Counted since the first question for "cost"; 0 in the answer to "cpu". */
   readonly statements: number;
 }
 
@@ -16,8 +17,8 @@ export interface HeapAnswer {
 }
 
 /**
- * The server's side of the channel to the bench: sends the address, responds to "cost" and "heap" with the usage of the
- * process, and stops on SIGTERM or when the bench has ended.
+ * The server's side of the channel to the bench: sends the address, responds to "cpu", "cost" and "heap" with the usage of
+ * the process, and stops on SIGTERM or when the bench has ended.
  */
 export function attend(port: number, stop: () => Promise<void>, statements = () => 0): void {
   const leave = (): void => void stop().finally(() => process.exit());
@@ -29,7 +30,8 @@ export function attend(port: number, stop: () => Promise<void>, statements = () 
       return;
     }
     const { user, system } = process.cpuUsage();
-    process.send?.({ cpu: user + system, statements: statements() } satisfies CostAnswer);
+    const counted = asked === 'cost' ? statements() : 0;
+    process.send?.({ cpu: user + system, statements: counted } satisfies CostAnswer);
   });
   console.log(`ready http://127.0.0.1:${port}`);
 }

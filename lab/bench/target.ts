@@ -52,14 +52,12 @@ export class Target {
    * the bench.
    */
   async cpu(): Promise<number> {
-    return (await this.cost()).cpu;
+    return (await this.#ask('cpu')).cpu;
   }
 
   /** CPU time as in `cpu`, with the number of statements that the process sent to its database. */
-  async cost(): Promise<CostAnswer> {
-    this.#child.send('cost');
-    const [answer] = (await once(this.#child, 'message')) as [CostAnswer];
-    return answer;
+  cost(): Promise<CostAnswer> {
+    return this.#ask('cost');
   }
 
   /** Kilobytes of all objects, after a collection. Not for `lango-serve`. */
@@ -85,6 +83,12 @@ export class Target {
   /** The peak resident memory of the process, as counted by the system. */
   peakMb(): Promise<number> {
     return this.#memoryMb('VmHWM');
+  }
+
+  async #ask(what: 'cpu' | 'cost'): Promise<CostAnswer> {
+    this.#child.send(what);
+    const [answer] = (await once(this.#child, 'message')) as [CostAnswer];
+    return answer;
   }
 
   async #memoryMb(name: string): Promise<number> {
