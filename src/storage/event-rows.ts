@@ -72,8 +72,8 @@ export function storedEvents(
   before: number,
   at: number,
 ): readonly StoredEvent[] {
-  return events.map(({ author, body, whole }, index) => ({
-    ...{ seq: before + index + 1, at, author, body, whole },
+  return events.map(({ author, body, whole, parsed }, index) => ({
+    ...{ seq: before + index + 1, at, author, body, whole, parsed },
   }));
 }
 

@@ -62,6 +62,8 @@ export interface StoredEvent {
   readonly body: string;
   /** The `EventBody` with its content. Only of events that this process wrote. */
   readonly whole?: string | undefined;
+  /** The `EventBody`, where nobody else can change it. Only of events that this process wrote. */
+  readonly parsed?: EventBody | undefined;
 }
 
 export function damagedTask(text: string): LangoError {
@@ -70,7 +72,7 @@ export function damagedTask(text: string): LangoError {
   });
 }
 
-export interface EncodedEvent extends Pick<StoredEvent, 'author' | 'body' | 'whole'> {
+export interface EncodedEvent extends Pick<StoredEvent, 'author' | 'body' | 'whole' | 'parsed'> {
   readonly type: EventType;
 }
 
@@ -129,8 +131,9 @@ function openStatus({ id, status_message: text }: Pick<TaskRow, 'id' | 'status_m
   return JSON.parse(json) as Message;
 }
 
-export function toTaskEvent(taskId: string, { seq, at, author, body, whole = body }: StoredEvent): TaskEvent {
-  return { taskId, seq, at, author: author ?? undefined, body: JSON.parse(whole) as EventBody };
+export function toTaskEvent(taskId: string, event: StoredEvent): TaskEvent {
+  const { seq, at, author, body, whole = body, parsed } = event;
+  return { taskId, seq, at, author: author ?? undefined, body: parsed ?? (JSON.parse(whole) as EventBody) };
 }
 
 /** Throws `LangoError`: `too-large` for a body over `maxBytes`, `invalid-input` for a body that JSON cannot hold. */
@@ -145,8 +148,24 @@ export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): Encode
   const { type } = event.body;
   const encoded = { author: event.author ?? null, type };
   const reference = from && JSON.stringify(withoutContent(event.body));
-  if (reference === undefined || reference.length >= body.length) return { ...encoded, body };
+  if (reference === undefined || reference.length >= body.length)
+    return { ...encoded, body, parsed: unchangeable(event.body) };
   return { ...encoded, body: reference, whole: `${body.slice(0, -1)},"from":${JSON.stringify(from)}}` };
+}
+
+/** Returns a body that reads as its JSON does and shares no object with the agent that wrote it; undefined for most. */
+function unchangeable(body: EventBody): EventBody | undefined {
+  if (body.type !== 'run-end') return hasOnlyScalars(body) ? body : undefined;
+  const { usage, ...rest } = body;
+  return hasOnlyScalars(rest) && hasOnlyScalars(usage) ? { ...rest, usage: { ...usage } } : undefined;
+}
+
+function hasOnlyScalars(whole: object): boolean {
+  for (const name in whole) {
+    const value = (whole as Readonly<Record<string, unknown>>)[name];
+    if (typeof value !== 'string' && typeof value !== 'boolean' && !Number.isFinite(value)) return false;
+  }
+  return true;
 }
 
 /** The body to store of an event whose content entries of another task hold. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { run } from '../../src/core/sql.js';
-import type { NewEvent } from '../../src/core/task.js';
+import type { Json } from '../../src/core/json.js';
+import type { BodyOf, NewEvent } from '../../src/core/task.js';
 import type { StoreUnderTest } from './task-store-fixtures.js';
 import {
   acceptOne,
@@ -38,6 +39,24 @@ export function appendCases(get: () => StoreUnderTest): void {
       expect(stored.slice(1).map(({ author, body }) => ({ author, body }))).toEqual(events);
       expect(stored.map((event) => event.seq)).toEqual(upTo(4));
       expect(stored.every((event) => event.taskId === task.id)).toBe(true);
+    });
+
+    it('returns events as they were, whatever their writer changes later', async () => {
+      const { store } = get();
+      const task = await acceptOne(store, { lease: 'worker' });
+      const usage = { input: 1, output: 2, cached: 0 };
+      const data: Record<string, Json> = { n: 1, none: null };
+      const parts = [{ kind: 'data' as const, data }];
+      const artifact = { type: 'artifact', artifact: { id: 'a', parts }, append: false } as const;
+      const { author, body } = runEnd('completed');
+      const end: NewEvent = { author, body: { ...(body as BodyOf<'run-end'>), usage } };
+      const sent = [RUN_START, { author: AGENT, body: artifact }, end];
+      const expected = structuredClone(sent);
+      await store.append(fenceOf(task), sent);
+      usage.input = data['n'] = 7;
+      parts.pop();
+      const stored = await readAll(store, task);
+      expect(stored.slice(1).map((event) => ({ author: event.author, body: event.body }))).toEqual(expected);
     });
 
     it('takes a batch of any length', async () => {
