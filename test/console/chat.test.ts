@@ -208,6 +208,13 @@ describeConsole('the chat in a browser', () => {
       .waitFor();
     await tool.click();
     await page.getByLabel('The chosen step').getByText('"path": "."').waitFor();
+    const model = page.getByRole('button', { name: /claude-test.*tokens/ }).first();
+    await model.click();
+    await page.getByLabel('The chosen step').getByText('Asks operator: ').waitFor();
+    await page.getByRole('link', { name: 'What the model was sent' }).click();
+    expect(await page.getByLabel('Turn').locator('option:checked').innerText()).toMatch(/^1 of /);
+    await page.goBack();
+    await tool.click();
     await shot(page, 'waterfall');
     expect(await seriousFaults(page)).toEqual([]);
     await tool.focus();

@@ -18,18 +18,20 @@ export function exchangeOf(span: Span, agent: string | undefined, events: readon
     operation === 'execute_tool' ? 'tool-call' : operation === 'chat' ? 'turn-start' : 'delegation-start';
   const at = nearest(events, span.startedAt, (event) => {
     const activity = activityOf(event);
+    // The first turn of a run begins with the run, whose event is a status without an activity.
+    if (type === 'turn-start' && isRunStart(event)) return agent === undefined || authorOf(event) === agent;
     if (activity?.type !== type) return false;
     if (activity.type === 'delegation-start') return activity.agent === subject;
     if (activity.type === 'tool-call' && activity.tool !== subject) return false;
     return agent === undefined || authorOf(event) === agent;
   });
   const begin = at === undefined ? undefined : activityOf(events[at]!);
-  if (at === undefined || !begin) return {};
+  if (at === undefined) return {};
   const author = authorOf(events[at]!);
   const place = { event: at + 1 };
-  if (begin.type === 'delegation-start') return { ...place, input: begin.request };
+  if (begin?.type === 'delegation-start') return { ...place, input: begin.request };
   const later = events.slice(at + 1);
-  if (begin.type === 'tool-call') {
+  if (begin?.type === 'tool-call') {
     const result = later
       .map(activityOf)
       .find((one) => one?.type === 'tool-result' && one.tool === begin.tool);
@@ -39,11 +41,14 @@ export function exchangeOf(span: Span, agent: string | undefined, events: readon
       ...(result?.type === 'tool-result' && { output: result.text }),
     };
   }
-  return { ...place, output: textAfter(later, author) };
+  return { ...place, output: outputAfter(later, author) };
 }
 
-/** The text that an author writes before anything else of theirs. */
-function textAfter(events: readonly StreamEvent[], author: string): string {
+const isRunStart = (event: StreamEvent) =>
+  event.statusUpdate?.status.state === 'TASK_STATE_WORKING' && activityOf(event) === undefined;
+
+/** The output of a model: the text that an author writes, and what they call after it. */
+function outputAfter(events: readonly StreamEvent[], author: string): string {
   let text = '';
   for (const event of events) {
     if (authorOf(event) !== author) continue;
@@ -51,7 +56,12 @@ function textAfter(events: readonly StreamEvent[], author: string): string {
     if (event.artifactUpdate)
       text += event.artifactUpdate.artifact.parts.map((part) => part.text ?? '').join('');
     else if (activity?.type === 'text') text += activity.text;
-    else break;
+    else {
+      const call = activity?.type === 'tool-call' ? `Calls ${activity.tool}.` : '';
+      const asked =
+        activity?.type === 'delegation-start' ? `Asks ${activity.agent}: ${activity.request}` : '';
+      return [text, call, asked].filter(Boolean).join('\n\n');
+    }
   }
   return text;
 }

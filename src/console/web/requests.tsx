@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { SentPart, SentRequest } from '../../core/sent-request.js';
 import { owner } from './api.js';
-import { Choice, Note, number, useLoaded } from './page.js';
+import { Choice, Note, number, place, useLoaded } from './page.js';
 import { Copy, visible } from './parts.js';
 import type { Task } from './wire.js';
 
@@ -12,9 +12,15 @@ const MATCHES = {
   unknown: '! The record holds no hash of the request, so it may differ from what was sent.',
 };
 
+/** The turn that the address names; empty for the last one. */
+function stepInPlace(): string {
+  const [, turn] = /\?turn=(\d{1,6})$/.exec(place.value) ?? [];
+  return turn === undefined ? '' : `t${turn}`;
+}
+
 /** The request of each turn, with marks on the parts that the turn before did not have. */
 export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
-  const [step, setStep] = useState('');
+  const [step, setStep] = useState(stepInPlace());
   const { value, fault } = useLoaded(
     () => owner<SentRequest>(`tasks/${encodeURIComponent(id)}/request${step === '' ? '' : `?step=${step}`}`),
     [id, step],

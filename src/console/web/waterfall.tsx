@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { duration } from '../../core/duration.js';
 import type { Span } from '../../core/node-status.js';
-import { Button, Note, Rows } from './page.js';
+import { Button, link, Note, Rows } from './page.js';
 import { Json, Text, visible } from './parts.js';
 import { spansAt, spentWords, textIn, useTrace, type Below } from './trace.js';
 import { exchangeOf } from './exchange.js';
@@ -253,6 +253,26 @@ function looksOf({ name }: Span) {
   }
 }
 
+/** Whether a step is on another node. */
+function isElsewhere(span: Span, spans: readonly Span[]): boolean {
+  const above = spans.find(({ id }) => id === span.parent);
+  const isMarked = Object.keys(span.attributes).some((name) => name.startsWith('lango.node.'));
+  return isMarked || (above !== undefined && isElsewhere(above, spans));
+}
+
+/** The address of the request of a model call; undefined for other steps, and on other nodes, which show their own. */
+function requestLink(span: Span, parent: Span, spans: readonly Span[]): string | undefined {
+  if (!span.name.startsWith('chat') || isElsewhere(parent, spans)) return undefined;
+  const [agent, task] = [textIn(parent, 'gen_ai.agent.name'), textIn(parent, 'lango.task')];
+  const turns = spans.filter(
+    (one) =>
+      one.parent === parent.id && one.name.startsWith('chat') && textIn(one, 'error.type') !== 'interrupted',
+  );
+  const turn = turns.indexOf(span) + 1;
+  if (agent === undefined || task === undefined || turn === 0) return undefined;
+  return `${link('tasks', agent, task, 'requests')}?turn=${turn}`;
+}
+
 interface ChosenProps {
   readonly span: Span;
   readonly spans: readonly Span[];
@@ -270,6 +290,7 @@ function Chosen({ span, spans, below, events, onMove }: ChosenProps) {
     () => exchangeOf(span, agent, events),
     [span, agent, events.length],
   );
+  const request = parent && requestLink(span, parent, spans);
   const first = span.attributes['lango.time_to_first_text'];
   const facts = [
     agent && `of ${agent}`,
@@ -282,7 +303,10 @@ function Chosen({ span, spans, below, events, onMove }: ChosenProps) {
     <section class="card" aria-label="The chosen step">
       <h3>{visible(words)}</h3>
       <p class="facts">{visible(facts.filter(Boolean).join(' · '))}</p>
-      {event !== undefined && <Button onClick={() => onMove(event)}>Show the task at this event</Button>}
+      <p class="buttons">
+        {event !== undefined && <Button onClick={() => onMove(event)}>Show the task at this event</Button>}
+        {request !== undefined && <a href={request}>What the model was sent</a>}
+      </p>
       {input !== undefined && <Json value={input} label="Input" />}
       {output !== undefined && output !== '' && <Text text={output} />}
       <details>
