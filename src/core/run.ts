@@ -32,8 +32,11 @@ export interface Run {
   history(limit: number, after?: string): Promise<readonly TaskEvent[]>;
   /** The changes to the agent, as the task is a fork. */
   readonly variation: Variation | undefined;
-  /** Reads a task of the same owner and agent with its log, this one included; undefined when there is none. */
-  readTask(taskId: string): Promise<readonly [TaskRecord, readonly TaskEvent[]] | undefined>;
+  /**
+   * Reads a task of the same owner and agent with its log, this one included; undefined when there is none. With `after`,
+   * only the events after that number.
+   */
+  readTask(taskId: string, after?: number): Promise<readonly [TaskRecord, readonly TaskEvent[]] | undefined>;
   /** Appends in the order of calls and resolves once durable. Rejects with `fenced` when another process owns the task. */
   append(body: EventBody, author?: string): Promise<void>;
   /**

@@ -156,12 +156,12 @@ export class TaskRun implements Run {
     return this.#store.readSession(this.task, limit, { after });
   }
 
-  async readTask(taskId: string): ReturnType<Run['readTask']> {
+  async readTask(taskId: string, after = 0): ReturnType<Run['readTask']> {
     await this.#writer.settle();
     const task = await this.#store.get(this.task, taskId);
     if (task?.agent !== this.task.agent) return undefined;
     const events: TaskEvent[] = [];
-    for (let seq = 0; seq < task.head; seq += READ_PAGE)
+    for (let seq = after; seq < task.head; seq += READ_PAGE)
       events.push(...(await this.#store.read(taskId, seq, READ_PAGE)));
     return [task, events];
   }

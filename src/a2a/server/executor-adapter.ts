@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type {
+  Artifact as WireArtifact,
   Message as WireMessage,
   SendMessageRequest,
   Task,
@@ -25,7 +26,7 @@ import {
 } from '../translate/content.js';
 import { OUTPUT_ARTIFACT_NAME } from '../translate/events.js';
 import { EXECUTE } from '../translate/generation.js';
-import { TaskReading } from './task-reading.js';
+import { TaskReading, WaitingTasks } from './task-reading.js';
 
 interface ExecutorAgentOptions {
   readonly executor: AgentExecutor;
@@ -43,6 +44,7 @@ interface ExecutorAgentOptions {
  */
 export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
   const { profile, executor, recover = 'rerun' } = options;
+  const readings = new WaitingTasks((event) => event.author ?? profile.name);
   return {
     profile: { ...profile, isExecutor: true },
     async run(run) {
@@ -55,16 +57,22 @@ export function fromAgentExecutor(options: ExecutorAgentOptions): Agent {
       const begun = { type: 'turn-start', step } as const;
       if (recover === 'fail') await run.append(begun);
       else run.emit(begun);
-      return execute(executor, run, isResumed);
+      return execute(executor, run, { isResumed, readings });
     },
   };
 }
 
 /** Rejects with the error of the executor, which the journal reports like the failure of any agent. */
-async function execute(executor: AgentExecutor, run: Run, isResumed: boolean): Promise<RunEnd> {
+async function execute(
+  executor: AgentExecutor,
+  run: Run,
+  { isResumed, readings }: { readonly isResumed: boolean; readonly readings: WaitingTasks },
+): Promise<RunEnd> {
   const bus = new ExecutionBus();
-  const context = await requestContext(run, run.inputs.at(-1)!);
-  const events = new ExecutorEvents(run, { replaceAll: isResumed, given: context.task });
+  const input = run.inputs.at(-1)!;
+  const reading = run.inputs.length > 1 ? await readingBefore(run, input, readings) : undefined;
+  const context = await requestContext(run, input, reading);
+  const events = new ExecutorEvents(run, { replaceAll: isResumed, reading });
   bus.on('event', (event: AgentExecutionEvent) => events.take(event));
   const stop = (): void => void cancel(executor, run, bus);
   try {
@@ -100,7 +108,11 @@ async function cancel(executor: AgentExecutor, run: Run, bus: ExecutionEventBus)
 }
 
 /** Builds the context as the stock server does: the whole request, its task before it, and the tasks that it refers to. */
-async function requestContext(run: Run, { message, request = {}, seq }: RunInput): Promise<RequestContext> {
+async function requestContext(
+  run: Run,
+  { message, request = {} }: RunInput,
+  reading: TaskReading | undefined,
+): Promise<RequestContext> {
   const { id, contextId, tenant, owner } = run.task;
   const { metadata, configuration, extensions } = request;
   const sent: SendMessageRequest = {
@@ -113,13 +125,12 @@ async function requestContext(run: Run, { message, request = {}, seq }: RunInput
     ...{ scope: { tenant, owner }, signal: run.signal, after: undefined },
     ...(extensions === undefined ? {} : { extensions: new Set(extensions as readonly string[]) }),
   });
-  const log = run.inputs.length > 1 ? await run.readTask(id) : undefined;
-  const task = log && taskOf(log, seq);
+  const task = reading && ownTask(reading);
   const references = message.referenceTaskIds ?? [];
   const referenceTasks: Task[] = [];
   for (const reference of references) {
     const found = await run.readTask(reference);
-    if (found) referenceTasks.push(taskOf(found));
+    if (found) referenceTasks.push(taskWith(found));
   }
   if (task) task.history.push(sent.message!);
   const referred = references.length > 0 ? referenceTasks : undefined;
@@ -132,18 +143,50 @@ async function requestContext(run: Run, { message, request = {}, seq }: RunInput
 
 type TaskLog = NonNullable<Awaited<ReturnType<Run['readTask']>>>;
 
-/** The task as it stood before the event `before`; without one, as it is. */
-function taskOf([task, events]: TaskLog, before = Infinity): Task {
+function taskWith([task, events]: TaskLog): Task {
   const reading = new TaskReading(task, (event) => event.author ?? task.agent);
-  for (const event of events) if (event.seq < before) reading.add(event);
+  for (const event of events) reading.add(event);
+  return taskOf(reading);
+}
+
+/** Reads the task as it stood before an input. The reading is kept, so that the next run reads only what follows. */
+async function readingBefore(
+  run: Run,
+  { seq }: RunInput,
+  readings: WaitingTasks,
+): Promise<TaskReading | undefined> {
+  const reading = readings.take(run.task, seq - 1);
+  const log = await run.readTask(run.task.id, reading.head);
+  for (const event of log?.[1] ?? []) if (event.seq < seq) reading.add(event);
+  readings.keep(reading);
+  return log && reading;
+}
+
+function taskOf(reading: TaskReading): Task {
   return reading.toTask({ historyLength: undefined, includeArtifacts: true, asked: new Set() });
+}
+
+/** A task that an executor may change, while the reading stays as it is. A copy of plain text is made by reading it. */
+function ownTask(reading: TaskReading): Task {
+  const task = taskOf(reading);
+  const { history, artifacts, status, metadata } = task;
+  const wholes = [...history, ...artifacts, ...(status?.message ? [status.message] : [])];
+  return metadata || wholes.some(holdsObjects) ? structuredClone(task) : task;
+}
+
+function holdsObjects({ metadata, parts }: WireMessage | WireArtifact): boolean {
+  return (
+    metadata !== undefined ||
+    parts.some((part) => part.metadata !== undefined || part.content?.$case === 'data')
+  );
 }
 
 /** Writes the events of an executor into the journal of its run, until one of them ends the run. */
 class ExecutorEvents {
   readonly #run: Run;
   readonly #replaceAll: boolean;
-  readonly #given: Task | undefined;
+  readonly #reading: TaskReading | undefined;
+  #given: Task | undefined;
   readonly #begun = new Set<string>();
   readonly #closing = Promise.withResolvers<RunEnd>();
   /** The newest status, when it asks for a credential: the end of the run unless the executor goes on. */
@@ -154,13 +197,16 @@ class ExecutorEvents {
   #isClosed = false;
 
   /**
-   * `replaceAll`: the first chunk of each artifact replaces what an interrupted run may have left of it. `given`: the task
-   * that the executor was given, which many publish again before they go on.
+   * `replaceAll`: the first chunk of each artifact replaces what an interrupted run may have left of it. `reading`: of the
+   * task that the executor was given, which many publish again before they go on.
    */
-  constructor(run: Run, options: { readonly replaceAll: boolean; readonly given: Task | undefined }) {
+  constructor(
+    run: Run,
+    options: { readonly replaceAll: boolean; readonly reading: TaskReading | undefined },
+  ) {
     this.#run = run;
     this.#replaceAll = options.replaceAll;
-    this.#given = options.given && structuredClone(options.given);
+    this.#reading = options.reading;
   }
 
   /** Resolves with the first state that ends the run. */
@@ -231,7 +277,7 @@ class ExecutorEvents {
 
   /** Writes those messages, artifacts and states of a published task that the log does not have yet. */
   #task({ history, artifacts, status, metadata }: Task): void {
-    const given = this.#given;
+    const given = (this.#given ??= this.#reading && taskOf(this.#reading));
     const known = new Set(this.#run.inputs.map(({ message }) => message.id));
     for (const { messageId } of given?.history ?? []) known.add(messageId);
     for (const message of history) {

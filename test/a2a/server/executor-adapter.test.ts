@@ -297,6 +297,28 @@ describe('an executor written for the stock SDK, published', () => {
     expect(seen).toEqual([undefined, ['go', 'where?', 'there']]);
   });
 
+  it('may change its task, which counts once it publishes it', async () => {
+    const seen: number[] = [];
+    const data = (n: number): Part => ({ ...text(''), content: { $case: 'data', value: { n } } });
+    const agent = agentOf((bus, context) => {
+      const { task } = context;
+      if (task) {
+        const { content } = task.artifacts[0]!.parts[0]!;
+        const given = content!.value as { n: number };
+        seen.push(given.n);
+        given.n += 10;
+        if (seen.length > 1) bus.publish(AgentEvent.task(task));
+      } else bus.publish(artifact(context, [data(1)]));
+      bus.publish(update(context, TaskState.TASK_STATE_INPUT_REQUIRED));
+    });
+    const { id: taskId } = await send(agent);
+    const more = () => ask(node, '/message:send', { body: userMessage('more', { taskId }) });
+    await more();
+    expect((await more()).json.task.artifacts[0]?.parts).toEqual([{ data: { n: 11 } }]);
+    await more();
+    expect(seen).toEqual([1, 1, 11]);
+  });
+
   it('has a log, so its stream is replayed from a cursor', async () => {
     const task = await send(
       agentOf((bus, context) => {
