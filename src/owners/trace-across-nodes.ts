@@ -15,7 +15,7 @@ interface AskedNode {
 
 /** Tasks on other nodes that one reading asks for. */
 const MAX_ASKED = 50;
-const MAX_SPANS = 5_000;
+const MAX_SPANS = 10_000;
 
 /**
  * Adds the spans of tasks on other nodes below the delegations that began them. A node that does not respond, or does

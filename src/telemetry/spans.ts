@@ -10,7 +10,7 @@ import { contentOf } from './span-content.js';
 type Tasks = Pick<Journal, 'get' | 'read'>;
 
 const EVENTS_PER_READ = 200;
-const MAX_SPANS = 5_000;
+const MAX_SPANS = 10_000;
 /** The range of the sender's span id in a traceparent. */
 const PARENT = [36, 52] as const;
 /** The provider name of agents and peers, and of models whose id names no vendor. */

@@ -4,6 +4,8 @@ import type { Page } from 'playwright-core';
 import { silentLogger } from '../../src/core/logger.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import { acceptOne, delta, fenceOf, message, runEnd, RUN_START } from '../suites/task-store-fixtures.js';
+import type { NewEvent } from '../../src/core/task.js';
+import type { TaskStore } from '../../src/stores/tasks.js';
 import { describeConsole, Stage } from './stage.js';
 
 jest.setTimeout(180_000);
@@ -20,22 +22,33 @@ async function fill(folder: string): Promise<void> {
   const file = path.join(folder, 'lango.db');
   const storage = openSqliteStorage({ file, synchronous: 'normal', logger: silentLogger });
   const store = storage.tasks;
-  for (let number = 1; number < TASKS; number += 500) {
-    const batch = Array.from({ length: Math.min(500, TASKS - number) }, async (_, index) => {
+  // Two of them are long ones.
+  const plain = TASKS - 2;
+  for (let number = 1; number <= plain; number += 500) {
+    const batch = Array.from({ length: Math.min(500, plain - number + 1) }, async (_, index) => {
       const task = await acceptOne(store, { ...OWN, message: message(`request ${number + index}`) });
       await store.append(fenceOf(task), [RUN_START, runEnd('completed')]);
     });
     await Promise.all(batch);
   }
-  const long = await acceptOne(store, { ...OWN, message: message('the long one') });
-  await store.append(fenceOf(long), [RUN_START]);
+  await writeLong(store, 'the long one', (number) => delta(`piece ${number} `));
+  await writeLong(store, 'the wide one', (number) => ({
+    author: OWN.agent,
+    body: { type: 'turn-start', step: `t${number}` },
+  }));
+  await storage.close();
+}
+
+/** Writes a task of `EVENTS` events. */
+async function writeLong(store: TaskStore, text: string, eventAt: (number: number) => NewEvent) {
+  const task = await acceptOne(store, { ...OWN, message: message(text) });
+  await store.append(fenceOf(task), [RUN_START]);
   for (let written = 3; written < EVENTS; written += 100) {
     const count = Math.min(100, EVENTS - written);
-    const texts = Array.from({ length: count }, (_, index) => delta(`piece ${written + index} `));
-    await store.append(fenceOf(long), texts);
+    const events = Array.from({ length: count }, (_, index) => eventAt(written + index));
+    await store.append(fenceOf(task), events);
   }
-  await store.append(fenceOf(long), [runEnd('completed')]);
-  await storage.close();
+  await store.append(fenceOf(task), [runEnd('completed')]);
 }
 
 /** Runs `act` in the page. Resolves with the milliseconds until `isDone` held in a frame. */
@@ -94,5 +107,25 @@ describeConsole('the console with large data', () => {
     await page.getByText('As it was: event').waitFor();
     const ms = [opened, Math.max(...steps)].map(Math.round);
     console.info(`${total} events opened in ${ms[0]} ms, scrubbed in ${ms[1]} ms at most`);
+  });
+
+  it('draws ten thousand bars of a waterfall, of which only the visible ones are in the page', async () => {
+    await page.evaluate("void (location.hash = '#/tasks')");
+    await page.getByLabel('Search').fill('the wide one');
+    await page.getByRole('link', { name: /the wide one/ }).click();
+    await page.getByRole('link', { name: 'waterfall' }).waitFor();
+    const bars = "document.querySelectorAll('.bar-row').length > 5";
+    const opened = await timed("document.querySelector('.tabs a:nth-child(2)').click()", bars);
+    const steps: number[] = [];
+    for (let step = 1; step <= 20; step += 1) {
+      const top = `document.querySelector('.rows').scrollTop = ${step} * document.querySelector('.rows ul').offsetHeight / 21`;
+      const isThere = `[...document.querySelectorAll('.rows li')].some(({ ariaPosInSet: at }) => Math.abs(at - ${step} * 9998 / 21) < 40)`;
+      steps.push(await timed(top, isThere));
+    }
+    const known = await page.locator('.rows li').first().getAttribute('aria-setsize');
+    expect(Number(known)).toBeGreaterThan(9_990);
+    expect(await page.locator('.bar-row').count()).toBeLessThan(100);
+    const ms = [opened, Math.max(...steps)].map(Math.round);
+    console.info(`${known} bars drawn in ${ms[0]} ms, scrolled in ${ms[1]} ms at most`);
   });
 });

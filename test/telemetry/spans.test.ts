@@ -139,8 +139,8 @@ describe('the spans of a task', () => {
   });
 
   it('are cut when there are too many', async () => {
-    const bodies = Array.from({ length: 6_000 }, (_, at) => turnStart(`t${at}`));
+    const bodies = Array.from({ length: 11_000 }, (_, at) => turnStart(`t${at}`));
     const { spans, isCut } = await tracesOf({ id: 'a', bodies })(ANA, 'a');
-    expect([spans.length, isCut]).toEqual([5_000, true]);
+    expect([spans.length, isCut]).toEqual([10_000, true]);
   });
 });

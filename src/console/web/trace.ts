@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import type { Span, TaskTrace } from '../../core/node-status.js';
 import { owner } from './api.js';
 import { money, number, useLoaded } from './page.js';
@@ -7,15 +8,21 @@ import { hasEnded, type Task } from './wire.js';
 export type Below = ReadonlyMap<string | undefined, readonly Span[]>;
 
 const REFRESH_MS = 500;
+/** A trace of so many spans is large to read, so it is read less often. */
+const MANY_SPANS = 1_000;
+const MANY_REFRESH_MS = 5_000;
 
 /** Reads the trace of a task with the tasks below it, again and again while the task works. */
 export function useTrace(task: Task) {
   const isOver = hasEnded(task.status.state);
-  return useLoaded(
-    () => owner<TaskTrace>(`tasks/${encodeURIComponent(task.id)}/trace`),
-    [task.id, isOver],
-    isOver ? undefined : REFRESH_MS,
-  );
+  const [isLarge, setLarge] = useState(false);
+  const load = async () => {
+    const trace = await owner<TaskTrace>(`tasks/${encodeURIComponent(task.id)}/trace`);
+    if (!isOver) setLarge(trace.spans.length > MANY_SPANS);
+    return trace;
+  };
+  const everyMs = isLarge ? MANY_REFRESH_MS : REFRESH_MS;
+  return useLoaded(load, [task.id, isOver, isLarge], isOver ? undefined : everyMs);
 }
 
 /** The spans of a trace as they were at `at`: those that ended later have no end and no usage. */
