@@ -99,6 +99,9 @@ function factsOf({ home, auth, agent, a2a, approval }: Config): NodeFacts {
     ownOwner: ownOwner(auth),
     runsAgent: (name) => runsAgent(name, { multiAgent: agent.multiAgent, publish: a2a.publish }),
     needsApproval: (tool) => asksBefore(tool, approval.policy),
-    environment: readEnv().variables,
+    // Few capabilities need it, and reading takes a tenth of the start of a server when each gets it.
+    get environment() {
+      return readEnv().variables;
+    },
   };
 }
