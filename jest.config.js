@@ -43,7 +43,7 @@ const LENGTHENED = [
 ];
 
 export default {
-  globalSetup: './test/support/built-modules.ts',
+  globalSetup: './test/support/before-tests.ts',
   testSequencer: './test/support/long-first.js',
   testRegex: isCampaign
     ? [...CAMPAIGNS, ...LENGTHENED].map((path) => `/${path}\\.test\\.ts$`)

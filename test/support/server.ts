@@ -60,7 +60,7 @@ export async function startServer({
   waitsForPeers = true,
   ...options
 }: StartOptions = {}): Promise<TestServer> {
-  const home = options.home ?? (await mkdtemp(path.join(tmpdir(), 'lango-test-')));
+  const home = options.home ?? (await mkdtemp(path.join(placeOfHome(options), 'lango-test-')));
   const log = new RecordingLogger();
   const server = createServer({ ...options, home, settings: withoutTools(options.settings), logger: log });
   const address = await server.start();
@@ -84,6 +84,11 @@ export async function startServer({
       if (!options.home) await rm(home, { recursive: true, force: true });
     },
   };
+}
+
+/** Neither commands nor browsers run in a folder of the system, such as one in memory. */
+function placeOfHome({ settings: { tools = {} } = {} }: ServerOptions): string {
+  return (!tools.exec && !tools.browser && process.env['LANGO_TEST_HOMES']) || tmpdir();
 }
 
 /** Settings without shipped tools and without a sandbox, except for those that the test asks for. */
