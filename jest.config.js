@@ -5,7 +5,7 @@ const isCampaign = process.env.LANGO_CAMPAIGN === '1';
 
 /**
  * Only in campaigns: what the stock SDK does wrong, kills of the real program with a browser or a chain, what ends with
- * a browser or a burst, and what waits for long time limits.
+ * a browser or a burst, what waits for long time limits, the costliest inputs, and the tools that build and check a clone.
  */
 const CAMPAIGNS = [
   'test/a2a/beside-stock/.*',
@@ -20,6 +20,8 @@ const CAMPAIGNS = [
   'test/e2e/tool-kills',
   'test/lab/(abuse|bench|chaos|command-line|fuzz|soak)',
   'test/quirks/ablations',
+  'test/requirements/(event-loop|parsers)',
+  'test/scripts/(build|pre-commit)',
   'test/capabilities/removal',
   'test/capabilities/browser/hold',
   'test/capabilities/browser/lifetime',
@@ -35,7 +37,6 @@ const LENGTHENED = [
   'test/evals/live',
   'test/quirks/random-cuts',
   'test/replay/fork',
-  'test/requirements/event-loop',
   'test/requirements/vault-stream',
   'test/scrub/scrubber',
   'test/capabilities/mcp/mcp',

@@ -22,7 +22,7 @@ const EVENTS = { 'content-type': 'text/event-stream' };
 const MANY = 1_000_000;
 /** Lines of an event stream that carry no meaning and must still be read one by one. */
 const LINES = ['\n', '\r', ':\n\n', 'data:\n'];
-const AT_ONCE = process.env['LANGO_CAMPAIGN'] === '1' ? 8 : 2;
+const AT_ONCE = 8;
 
 let far: ScriptedServer;
 beforeEach(async () => void (far = await ScriptedServer.open()));

@@ -6,7 +6,6 @@ import { existsSync } from 'node:fs';
  * processes waiting. Jest knows how long a file takes only where it ran before, and goes by sizes elsewhere.
  */
 const LONG = [
-  'requirements/event-loop',
   'capabilities/mcp/mcp',
   'capabilities/foreign',
   'e2e/hostile-peers',
