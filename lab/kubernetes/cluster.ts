@@ -97,6 +97,23 @@ export class Release {
     for (const name of names) await this.kubectl('rollout', 'status', name, '--timeout=300s');
   }
 
+  /** Waits until the autoscaler has made so many replicas. */
+  async untilReplicas(count: number): Promise<void> {
+    await this.kubectl(
+      'wait',
+      'deployment/lango',
+      `--for=jsonpath={.status.readyReplicas}=${count}`,
+      '--timeout=300s',
+    );
+  }
+
+  /** Makes an object, or changes it. */
+  async apply(object: object): Promise<void> {
+    const given = run('kubectl', ['--namespace', this.#namespace, 'apply', '--filename', '-']);
+    given.child.stdin!.end(JSON.stringify(object));
+    await given;
+  }
+
   /** Starts the client on a machine that is not `away`. */
   async startClient({ name, tasks, away }: { name: string; tasks: number; away: string }): Promise<void> {
     await this.kubectl('delete', 'pod', CLIENT, '--ignore-not-found', '--force', '--grace-period=0');
@@ -129,9 +146,7 @@ export class Release {
       metadata: { name: CLIENT, namespace: this.#namespace },
       spec,
     };
-    const given = run('kubectl', ['create', '--filename', '-']);
-    given.child.stdin!.end(JSON.stringify(pod));
-    await given;
+    await this.apply(pod);
   }
 
   /** Resolves with what the client has printed, once it holds `wanted`. */

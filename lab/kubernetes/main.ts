@@ -3,11 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { commandLine } from '../command-line.js';
 import type { ClientFigures } from './child.js';
 import { drain, killServer, Release, type Pod, type Shape } from './cluster.js';
+import { openCluster } from './machines.js';
+import { addStandby, promote } from './standby.js';
 
 /** `npm run kubernetes`: each fault comes to each shape of the chart while tasks run on a real cluster. */
-const about = `Installs the chart three times on the cluster of KUBECONFIG, into namespaces of its own, and lets faults come to
-it while tasks run. The machines need the images lango, lango-full and lango-database with the chart's version.
-SIGKILL needs machines that are on this one. Exits with 1 when a task is lost, done twice or refused.`;
+const about = `Installs the chart three times on a cluster, into namespaces of its own, and lets faults come to it while
+tasks run. Without KUBECONFIG it makes a cluster of two machines on this one, with images of this clone, and ends it at
+the end. The machines of KUBECONFIG need the images lango, lango-full and lango-database with the chart's version, and
+SIGKILL needs them to be on this one. Exits with 1 when a task is lost, done twice or refused.`;
 const SHAPES: readonly Shape[] = ['single', 'replicas', 'stack'];
 
 const FAULTS = {
@@ -39,10 +42,28 @@ const FAULTS = {
       '--grace-period=0',
     );
   },
+  /** As many replicas as the autoscaler wants, at a load that one of them cannot carry. */
+  autoscale: (release) => release.untilReplicas(3),
+  /** The database dies for good, and its standby takes over. It is the last fault of a release. */
+  failover: promote,
 } satisfies Readonly<Record<string, (release: Release) => Promise<void>>>;
 type Fault = keyof typeof FAULTS;
+const ALL = Object.keys(FAULTS) as Fault[];
 /** Faults of parts that one node has not. */
-const OF_REPLICAS: readonly Fault[] = ['scale', 'database'];
+const OF_REPLICAS: readonly Fault[] = ['scale', 'database', 'autoscale', 'failover'];
+/** Preparations for a fault, before the tasks begin, and for what follows it. */
+const AROUND: Partial<
+  Record<Fault, Readonly<Record<'before' | 'after', (release: Release) => Promise<void>>>>
+> = {
+  autoscale: {
+    before: (release) =>
+      release.upgrade({
+        autoscaling: { enabled: true, minReplicas: 1, maxReplicas: 3, targetCpuPercent: 20 },
+      }),
+    after: (release) => release.upgrade({ autoscaling: { enabled: false } }),
+  },
+  failover: { before: addStandby, after: async () => undefined },
+};
 /** The fault comes when so many tasks are accepted. */
 const BEFORE = 10;
 
@@ -56,18 +77,19 @@ interface Row extends ClientFigures {
 
 const values = commandLine('kubernetes', about, {
   shapes: { default: SHAPES.join(), text: 'which shapes' },
-  faults: { default: Object.keys(FAULTS).join(), text: 'which faults' },
+  faults: { default: ALL.join(), text: 'which faults' },
   tasks: { default: 60, text: 'how many tasks for each' },
   out: { default: '', text: 'a file for the figures as JSON' },
   keep: { default: false, text: 'leaves the releases on the cluster' },
 });
 
 const rows: Row[] = [];
+const close = await openCluster();
 for (const shape of SHAPES.filter((one) => values.shapes.split(',').includes(one))) {
   const release = new Release(shape);
   await release.remove();
   await release.install();
-  for (const fault of values.faults.split(',') as Fault[]) {
+  for (const fault of ALL.filter((one) => values.faults.split(',').includes(one))) {
     if (shape === 'single' && OF_REPLICAS.includes(fault)) continue;
     const row = await strike(release, fault);
     rows.push(row);
@@ -77,6 +99,7 @@ for (const shape of SHAPES.filter((one) => values.shapes.split(',').includes(one
   if (!values.keep) await release.remove();
 }
 console.log(table(rows));
+await close();
 process.exit(
   rows.every((row) => row.lost + row.twice + row.undone + row.rejected + row.failed === 0) ? 0 : 1,
 );
@@ -94,19 +117,23 @@ async function each(release: Release, act: (pod: Pod) => Promise<unknown>): Prom
 /** Runs the tasks with one fault in their midst, and counts what came of it. */
 async function strike(release: Release, fault: Fault): Promise<Row> {
   const { shape } = release;
+  await AROUND[fault]?.before(release);
   await release.settle();
   const name = `${fault}-${Date.now()}`;
   const [worker] = await release.pods(release.worker);
-  await release.startClient({ name, tasks: values.tasks, away: worker!.machine });
-  await release.clientLog(new RegExp(`^accepted ${Math.min(BEFORE, values.tasks)}$`, 'm'));
+  // The autoscaler looks every 15 seconds.
+  const count = fault === 'autoscale' ? values.tasks * 4 : values.tasks;
+  await release.startClient({ name, tasks: count, away: worker!.machine });
+  await release.clientLog(new RegExp(`^accepted ${Math.min(BEFORE, count)}$`, 'm'));
   await FAULTS[fault](release);
   const [, text = ''] = await release.clientLog(/^figures (.*)$/m);
   const figures = JSON.parse(text) as ClientFigures;
   await release.settle();
   await sleep(1_000);
   const marks = Map.groupBy(await release.marks(name), (mark) => mark);
-  const numbers = Array.from({ length: values.tasks }, (_, index) => index + 1);
+  const numbers = Array.from({ length: count }, (_, index) => index + 1);
   const times = (number: number) => marks.get(String(number))?.length ?? 0;
+  await AROUND[fault]?.after(release);
   return {
     ...{ shape, fault, ...figures },
     twice: numbers.filter((number) => times(number) > 1).length,

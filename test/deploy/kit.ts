@@ -155,6 +155,15 @@ export async function renderedManifests(
   return [...manifestsIn((await given).stdout), secret];
 }
 
+/** The errors and warnings of `helm lint`. An icon is no part of the chart. */
+export async function lintFindings(values: object): Promise<readonly string[]> {
+  const chart = path.join(packageRoot(), 'deploy/helm/lango');
+  const given = run(HELM!, ['lint', chart, '--strict', '--values', '-']);
+  given.child.stdin!.end(JSON.stringify(values));
+  const { stdout } = await given.catch((error: unknown) => error as { readonly stdout: string });
+  return stdout.split('\n').filter((line) => /^\[(ERROR|WARNING)\]/.test(line));
+}
+
 function manifestsIn(text: string): readonly Manifest[] {
   return parseAllDocuments(text).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
 }

@@ -2,7 +2,15 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { plainManifests } from '../../scripts/manifests.js';
-import { HELM, makeSecret, renderedManifests, secretItems, shippedManifests, workloadsOf } from './kit.js';
+import {
+  HELM,
+  lintFindings,
+  makeSecret,
+  renderedManifests,
+  secretItems,
+  shippedManifests,
+  workloadsOf,
+} from './kit.js';
 import type { Manifest, Workload } from './kit.js';
 import { readNode, variablesOf } from './nodes.js';
 import { addressFindings, containersOf, referenceFindings } from './references.js';
@@ -182,6 +190,10 @@ describeWithHelm('the chart', () => {
   let monitored: readonly Manifest[];
   beforeAll(async () => {
     monitored = await renderedManifests(MONITORED, secret);
+  });
+
+  it.each(SHAPES)('has no findings of helm lint as %s', async (shape) => {
+    expect(await lintFindings({ shape })).toEqual([]);
   });
 
   it.each(SHAPES)('makes the manifests of %s that are in the repository', async (shape) => {
