@@ -179,9 +179,10 @@ function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Na
 function admittedParams<Name extends OperationName>(name: Name, request: Request, isChange: boolean) {
   admitCaller(name, request);
   admitViewer(name, request, isChange);
-  const { codec, schema, oldSchema = schema } = REQUESTS[name];
+  const { codec, schema, oldSchema = schema, isUsual } = REQUESTS[name];
   const isOld = request.context.requestedVersion === '0.3';
   const { dialect = DIALECT_1_0, params } = request;
+  if (isUsual?.(params)) return codec.fromJSON(params);
   return codec.fromJSON(
     parseAs(isOld ? oldSchema : schema, params, (violation) => dialect.violation(name, violation)),
   );

@@ -16,7 +16,7 @@ import {
 } from '@a2a-js/sdk';
 import { z } from 'zod';
 import { BASE64 } from '../../core/message.js';
-import type { JsonObject } from '../../core/json.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { Call } from '../translate/call.js';
 import { MAX_ID_LENGTH } from '../translate/extensions.js';
 import { bool, jsonObject, protoEnum, protoObject, text, whole } from './proto-json.js';
@@ -189,8 +189,8 @@ export interface OfDraft {
  * nearly everything, so the schema is checked first. `oldSchema` is for clients of A2A 0.3, where that differs.
  */
 export const REQUESTS: { readonly [Name in OperationName]: RequestRow<Params[Name]> } = {
-  SendMessage: { codec: SEND_MESSAGE, schema: sendMessage },
-  SendStreamingMessage: { codec: SEND_MESSAGE, schema: sendMessage },
+  SendMessage: { codec: SEND_MESSAGE, schema: sendMessage, isUsual: isUsualMessage },
+  SendStreamingMessage: { codec: SEND_MESSAGE, schema: sendMessage, isUsual: isUsualMessage },
   GetTask: { codec: GET_TASK, schema: getTask },
   ListTasks: { codec: ListTasksRequest, schema: listTasks },
   CancelTask: { codec: CancelTaskRequest, schema: cancelTask },
@@ -210,6 +210,32 @@ interface RequestRow<Sent> {
   readonly codec: MessageFns<Sent>;
   readonly schema: z.ZodType;
   readonly oldSchema?: z.ZodType;
+  /** Whether the schemas accept the parameters, and change nothing that the codec reads. May be false for others too. */
+  readonly isUsual?: (params: unknown) => boolean;
+}
+
+/** Whether the parameters are a message of texts and ids alone. The schema takes much longer to say so. */
+function isUsualMessage(params: unknown): boolean {
+  const { message } = onlyOf(params, ['message']);
+  const { messageId, role, parts, ...ids } = onlyOf(message, MESSAGE_MEMBERS);
+  return (
+    messageId !== '' &&
+    role === 'ROLE_USER' &&
+    [messageId, ...Object.values(ids)].every(
+      (one) => typeof one === 'string' && one.length <= MAX_ID_LENGTH,
+    ) &&
+    Array.isArray(parts) &&
+    parts.length > 0 &&
+    parts.length <= MAX_PARTS &&
+    parts.every((one) => typeof onlyOf(one, ['text'])['text'] === 'string')
+  );
+}
+
+const MESSAGE_MEMBERS = ['messageId', 'role', 'parts', 'contextId', 'taskId'];
+
+/** Returns the value if it is an object with no other members than these; otherwise an empty object. */
+function onlyOf(value: unknown, names: readonly string[]): Readonly<Record<string, unknown>> {
+  return isJsonObject(value) && Object.keys(value).every((name) => names.includes(name)) ? value : {};
 }
 
 function headerText(maxLength: number) {

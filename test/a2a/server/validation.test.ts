@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parseAs } from '../../../src/a2a/server/proto-json.js';
+import { REQUESTS } from '../../../src/a2a/server/requests.js';
 import type { A2aNode } from '../../support/a2a-node.js';
 import { startA2aNode } from '../../support/a2a-node.js';
 import { rpc } from '../../support/a2a-requests.js';
@@ -22,6 +24,15 @@ function part(value: unknown): object {
 function configuration(value: object): object {
   return { message: MESSAGE, configuration: value };
 }
+
+it('a message of texts alone reads the same with the schema and without it', () => {
+  const { codec, schema, isUsual } = REQUESTS.SendMessage;
+  const message = { ...MESSAGE, contextId: 'c', taskId: 't', parts: [...TEXT, { text: '' }] };
+  for (const params of [{ message: MESSAGE }, { message }]) {
+    expect(isUsual?.(params)).toBe(true);
+    expect(codec.fromJSON(params)).toEqual(codec.fromJSON(parseAs(schema, params)));
+  }
+});
 
 describe('X5 an invalid request', () => {
   it.each<[string, unknown, string]>([
