@@ -9,7 +9,7 @@ import type { Call } from '../translate/call.js';
 import type { MessageIds } from '../translate/content.js';
 import { chainIn, type ChainMark } from '../translate/extensions.js';
 import { assertInputModes } from './modes.js';
-import { WaitingTasks, readUpTo, type AuthorOf, type TaskReading } from './task-reading.js';
+import { WaitingTasks, readUpTo, type AuthorOf, type TaskIds, type TaskReading } from './task-reading.js';
 import { TaskStream, endsTask, type StreamView } from './task-stream.js';
 
 export interface AgentTasksOptions {
@@ -83,7 +83,7 @@ export class AgentTasks {
   }
 
   /** Reads the task as it stood after the event `head`. */
-  async readingAt(task: TaskRecord, head: number): Promise<TaskReading> {
+  async readingAt(task: TaskIds, head: number): Promise<TaskReading> {
     const reading = this.waiting.take(task, head);
     await readUpTo(this.journal, reading, { id: task.id, head });
     this.waiting.keep(reading);
@@ -100,7 +100,7 @@ export class AgentTasks {
       const isLast = this.agent.isExecutor ? endsWork : endsRun;
       // The task as it stood after this message, so that a repeated send gets the same stream, and no event twice.
       const first = view.snapshot(await this.readingAt(task, seq));
-      return { first, rest: { task, after: seq, view, signal, isLast } };
+      return { first, rest: { task: idsOf(task), after: seq, view, signal, isLast } };
     });
   }
 
@@ -110,7 +110,7 @@ export class AgentTasks {
       const { scope, taskId, after, view, signal } = subscribe();
       const task = await this.require(scope, taskId);
       const { head } = task;
-      const rest = { task, view, signal, isLast: endsTask };
+      const rest = { task: idsOf(task), view, signal, isLast: endsTask };
       if (after === undefined) {
         if (isTerminal(task.state)) throw ended(task);
         return { first: view.snapshot(await this.readingAt(task, head)), rest: { ...rest, after: head } };
@@ -167,6 +167,9 @@ export function asksForAuth({ body }: TaskEvent): boolean {
 
 /** Whether the stream of a message to an executor ends. */
 const endsWork = (event: TaskEvent): boolean => endsRun(event) && !asksForAuth(event);
+
+/** A stream may wait for hours, and the rest of a record is large. */
+const idsOf = ({ id, contextId }: TaskRecord): TaskIds => ({ id, contextId });
 
 function ended(task: TaskRecord): LangoError {
   return new LangoError('already-ended', `The task is already ${task.state}.`, {

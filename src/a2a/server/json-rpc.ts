@@ -1,11 +1,12 @@
 import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
 import { idTextOf, isJsonObject, onOneLine, type JsonObject } from '../../core/json.js';
-import { DIALECT_1_0 } from './dialect.js';
+import { DIALECT_1_0, type Dialect } from './dialect.js';
 import type { ResponseFormat } from './http-call.js';
 import { HttpCall, serveOperation, errorHeaders, reportedError, sendJson } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
 import { OPERATIONS, isOperation, type PublishedAgent } from './operations.js';
+import type { OperationName } from './requests.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import type { Streaming } from './sse.js';
 import { OLD_METHODS, SCHEMA_DIALECT } from './v03/dialect.js';
@@ -35,20 +36,10 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
     const envelope = toEnvelope(body);
     if (envelope.id === undefined) return await notify(exchange, agent, { envelope, call });
     const { operation, dialect } = requireMethod(envelope.method, call.named);
-    const isOld = dialect === SCHEMA_DIALECT;
-    asEvent = operation.kind === 'stream' && isOld;
-    const isJava = isOld && /^Java-http-client\b/.test(exchange.request.headers['user-agent'] ?? '');
+    asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
     const params = dialect.params(operation.name, requireParams(envelope.params));
     const request = { agent, params, dialect, context: call.toContext(dialect.version) };
-    const format: ResponseFormat = {
-      type: JSON_TYPE,
-      result(json) {
-        const result = dialect.result(operation.name, json);
-        return replyText(id, 'result', isJava ? withTextAsArtifact(result) : result);
-      },
-      event: (json) => replyText(id, 'result', dialect.event(operation.name, json)),
-      error: (error) => faultOf(exchange, id, error).body,
-    };
+    const format = formatOf(exchange, { id, dialect, name: operation.name });
     await serveOperation(exchange, streaming, { operation, request, call, format });
   } catch (error) {
     const { status, headers, body } = faultOf(exchange, id, error);
@@ -59,6 +50,28 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
       });
     else sendJson(exchange, { status, type: JSON_TYPE, body, headers });
   }
+}
+
+/** Apart from the call, since a stream holds its format: the body and the parameters must not last as long. */
+function formatOf(exchange: HttpExchange, { id, dialect, name }: Answered): ResponseFormat {
+  const isOld = dialect === SCHEMA_DIALECT;
+  const isJava = isOld && /^Java-http-client\b/.test(exchange.request.headers['user-agent'] ?? '');
+  return {
+    type: JSON_TYPE,
+    result(json) {
+      const result = dialect.result(name, json);
+      return replyText(id, 'result', isJava ? withTextAsArtifact(result) : result);
+    },
+    event: (json) => replyText(id, 'result', dialect.event(name, json)),
+    error: (error) => faultOf(exchange, id, error).body,
+  };
+}
+
+interface Answered {
+  /** The id of the request, as JSON. */
+  readonly id: string;
+  readonly dialect: Dialect;
+  readonly name: OperationName;
 }
 
 /** Refuses a request for an agent that does not exist; its body is not read. */

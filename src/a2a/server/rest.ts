@@ -3,8 +3,10 @@ import { isJsonObject, mapMembers, type Json } from '../../core/json.js';
 import { percentDecoded } from '../../core/text.js';
 import type { WireError } from '../translate/errors.js';
 import { REST_1_0, type RestDialect } from './dialect.js';
+import type { ResponseFormat } from './http-call.js';
 import { HttpCall, serveOperation, errorHeaders, reportedError, sendJson } from './http-call.js';
 import { OPERATIONS, type PublishedAgent } from './operations.js';
+import type { OperationName } from './requests.js';
 import type { Streaming } from './sse.js';
 import { REST_0_3 } from './v03/dialect.js';
 
@@ -41,18 +43,21 @@ export async function serveRest(
     const given = await readParams(exchange, route.path.exec(path)?.groups ?? {});
     const params = isJsonObject(given) ? dialect.params(name, given) : given;
     const request = { agent, params, dialect, context: call.toContext(dialect.version) };
-    await serveOperation(exchange, streaming, {
-      ...{ operation: OPERATIONS[name], request, call },
-      format: {
-        type: typeFor(exchange, dialect),
-        result: (json) => JSON.stringify(dialect.result(name, json)),
-        event: (json) => JSON.stringify(dialect.event(name, json)),
-        error: (error) => JSON.stringify(dialect.error(reportedError(exchange, error))),
-      },
-    });
+    const format = formatOf(exchange, dialect, name);
+    await serveOperation(exchange, streaming, { operation: OPERATIONS[name], request, call, format });
   } catch (error) {
     sendRestError(exchange, dialect, reportedError(exchange, error));
   }
+}
+
+/** Apart from the call, since a stream holds its format: the body and the parameters must not last as long. */
+function formatOf(exchange: HttpExchange, dialect: RestDialect, name: OperationName): ResponseFormat {
+  return {
+    type: typeFor(exchange, dialect),
+    result: (json) => JSON.stringify(dialect.result(name, json)),
+    event: (json) => JSON.stringify(dialect.event(name, json)),
+    error: (error) => JSON.stringify(dialect.error(reportedError(exchange, error))),
+  };
 }
 
 export function sendNoSuchPath(exchange: HttpExchange, message: string, dialect = REST_1_0): void {

@@ -37,8 +37,11 @@ export function cursorIn(text: string): number | undefined {
   });
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** The extensions that a client asked for, in the order of the headers. */
 export function extensionsIn(...named: readonly string[]): ReadonlySet<string> {
+  if (named.every((text) => text === '')) return NONE;
   const extensions = new Set<string>();
   for (const uri of named.flatMap((text) => (text === '' ? [] : text.split(',')))) extensions.add(uri.trim());
   extensions.delete('');

@@ -100,7 +100,7 @@ class EventStream {
       'X-Accel-Buffering': 'no',
       ...pumped.headers,
     });
-    this.#flushSoon = setImmediate(() => this.#flush());
+    this.#flushSoon = setImmediate(() => this.#begin());
   }
 
   /** Sends the event once it is there, and all later ones. */
@@ -156,6 +156,15 @@ class EventStream {
     if (this.#response.writableLength > 0) await this.#readerTakes('finish');
   }
 
+  /** node:http holds headers that leave in one text with the body in 50 pieces, for as long as the stream lasts. */
+  #begin(): void {
+    const { socket } = this.#response;
+    socket?.cork();
+    if (!this.#response.destroyed) this.#response.flushHeaders();
+    this.#flush();
+    socket?.uncork();
+  }
+
   #flush(): void {
     clearImmediate(this.#flushSoon);
     this.#flushSoon = undefined;
@@ -163,8 +172,7 @@ class EventStream {
     this.#pending = '';
     this.#isIdle = false;
     if (this.#response.destroyed) return;
-    if (text === '') this.#response.flushHeaders();
-    else this.#response.write(text);
+    if (text !== '') this.#response.write(text);
   }
 
   async #drained(): Promise<void> {

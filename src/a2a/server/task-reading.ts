@@ -21,6 +21,9 @@ export const DEFAULT_HISTORY_LENGTH = 50;
 /** Returns the author of an event (requirements A1 and A2). */
 export type AuthorOf = (event: Pick<TaskEvent, 'author'>) => string;
 
+/** The part of a task's record that readings and streams hold. */
+export type TaskIds = Pick<TaskRecord, 'id' | 'contextId'>;
+
 /** Rebuilds a task as it stood after any of its events: add the events of its log, then ask for the protocol's Task. */
 export class TaskReading {
   readonly #fold = new TaskFold();
@@ -29,7 +32,7 @@ export class TaskReading {
   #head = 0;
   readonly #texts = new Map<string, TaskEvent & LiveText>();
 
-  constructor({ id, contextId }: Pick<TaskRecord, 'id' | 'contextId'>, authorOf: AuthorOf) {
+  constructor({ id, contextId }: TaskIds, authorOf: AuthorOf) {
     this.#record = { id, contextId, state: 'submitted', statusMessage: undefined, statusAt: 0, head: 0 };
     this.#authorOf = authorOf;
   }
@@ -107,7 +110,7 @@ export class WaitingTasks {
   }
 
   /** Returns a reading without any event after `head`. It belongs to the caller alone until `keep`. */
-  take(task: TaskRecord, head: number): TaskReading {
+  take(task: TaskIds, head: number): TaskReading {
     if (head === 1) return new TaskReading(task, this.#authorOf);
     const kept = this.#tasks.take(task.id);
     return kept && kept.head <= head ? kept : new WaitingTask(task, this.#authorOf);

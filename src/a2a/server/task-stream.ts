@@ -1,12 +1,12 @@
 import type { Journal, Watched } from '../../core/journal.js';
 import type { Message } from '../../core/message.js';
-import { isTerminal, type TaskEvent, type TaskRecord } from '../../core/task.js';
+import { isTerminal, type TaskEvent } from '../../core/task.js';
 import type { MessageIds } from '../translate/content.js';
 import type { ShownEvent } from '../translate/events.js';
 import { Changes } from '../translate/generation.js';
 import { changesUpTo } from './generations.js';
 import { ShownText } from './shown-text.js';
-import type { TaskReading, WaitingTasks } from './task-reading.js';
+import type { TaskIds, TaskReading, WaitingTasks } from './task-reading.js';
 
 /** The choices of a stream about what it shows. */
 export interface StreamView<Shown> {
@@ -31,7 +31,7 @@ interface StreamStart<Shown> {
 }
 
 interface StreamRest<Shown> {
-  readonly task: TaskRecord;
+  readonly task: TaskIds;
   /** The number of the last event that is not shown. */
   readonly after: number;
   readonly view: StreamView<Shown>;
@@ -45,7 +45,7 @@ interface StreamSource {
   readonly journal: Journal;
   readonly waiting: Pick<WaitingTasks, 'forget'>;
   /** Reads the task as it stood after the event `head`. */
-  readingAt(task: TaskRecord, head: number): Promise<TaskReading>;
+  readingAt(task: TaskIds, head: number): Promise<TaskReading>;
 }
 
 /**
@@ -56,7 +56,7 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
   readonly #source: StreamSource;
   #open: (() => Promise<StreamStart<Shown>>) | undefined;
   #rest!: StreamRest<Shown>;
-  #text!: ShownText;
+  #text: ShownText | undefined;
   #changes = new Changes();
   #cursor = 0;
   #watched: AsyncIterator<Watched, void> | undefined;
@@ -108,15 +108,9 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
     const { first, rest } = await open();
     if (first !== undefined) this.#ready.push(first);
     if (!rest) return;
-    const { task, view, after, signal, isResumed = false } = rest;
+    const { task, view, after, signal } = rest;
     const { journal } = this.#source;
     this.#rest = rest;
-    this.#text = new ShownText({
-      ...view,
-      taskId: task.id,
-      isResumed,
-      readingAt: (head) => this.#source.readingAt(task, head),
-    });
     if (view.isNumbered) this.#changes = await changesUpTo(journal, task.id, after);
     // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
     this.#cursor = view.isNumbered ? after : Math.max(0, after - 1);
@@ -131,14 +125,25 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
       this.#cursor = event.seq;
       if (event.seq <= after) continue;
       if (isShown) {
-        const ones = this.#text.event(event);
+        const ones = this.#textShown().event(event);
         this.#show(ones instanceof Promise ? await ones : ones);
       }
       if (isLast(event)) return this.#close();
     }
     if (live.length === 0 || this.#cursor < after) return;
-    const ones = this.#text.live(live, this.#cursor);
+    const ones = this.#textShown().live(live, this.#cursor);
     this.#show(ones instanceof Promise ? await ones : ones);
+  }
+
+  /** Made with the first event: many streams wait for an approval that may never come. */
+  #textShown(): ShownText {
+    const { task, view, isResumed = false } = this.#rest;
+    return (this.#text ??= new ShownText({
+      ...view,
+      taskId: task.id,
+      isResumed,
+      readingAt: (head) => this.#source.readingAt(task, head),
+    }));
   }
 
   #show(ones: readonly ShownEvent[]): void {
