@@ -3,6 +3,7 @@ import { hiddenChanges, whyNoCurl, withCommands } from './changes.js';
 import * as corpora from './corpora.js';
 import { configFiles } from './config-files.js';
 import { tossedCookies } from './cookies.js';
+import { bodiesInFlight, hangingRuns, withCrowds } from './crowds.js';
 import { keptDataClaims, withKeeper } from './kept-data.js';
 import { mcpRequests, mcpServers } from './mcp.js';
 import { mixUps } from './mix-ups.js';
@@ -68,6 +69,8 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   changes: { cases: hiddenChanges(), settings: withCommands, whyNot: whyNoCurl },
   cookies: { cases: tossedCookies(), settings: withPersons },
   kept: { cases: keptDataClaims(), settings: withKeeper },
+  bodies: { cases: bodiesInFlight(), settings: withCrowds },
+  runs: { cases: hangingRuns(), settings: withCrowds },
   'mix-ups': { cases: mixUps(), settings: bare },
   documents: { cases: corpora.documents(), settings: bare },
   archives: { cases: corpora.archives(), settings: bare },

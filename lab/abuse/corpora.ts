@@ -31,7 +31,7 @@ function eventOf(data: unknown): string {
 }
 
 /** Calls `use` with the id of a JSON-RPC call and its context, once its body has arrived. */
-function onCall(request: IncomingMessage, use: (id: unknown, contextId: string) => void): void {
+export function onCall(request: IncomingMessage, use: (id: unknown, contextId: string) => void): void {
   const pieces: Buffer[] = [];
   request.on('data', (piece: Buffer) => pieces.push(piece));
   request.on('end', () => {

@@ -40,6 +40,10 @@ export class Stage implements AsyncDisposable {
     return new Stage(home, child, address);
   }
 
+  get origin(): string {
+    return this.#origin;
+  }
+
   get isAlive(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
@@ -48,7 +52,7 @@ export class Stage implements AsyncDisposable {
   fetch(where: string, init: RequestInit = {}): Promise<Response> {
     const own = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` };
     const headers = { ...own, ...(init.headers as Record<string, string>) };
-    return fetch(this.#origin + where, { ...init, headers, signal: AbortSignal.timeout(60_000) });
+    return fetch(this.#origin + where, { signal: AbortSignal.timeout(60_000), ...init, headers });
   }
 
   /** Rejects when the process does not respond within 20 s, because something blocks its event loop. */

@@ -60,7 +60,11 @@ const AROUND: Partial<
       release.upgrade({
         autoscaling: { enabled: true, minReplicas: 1, maxReplicas: 3, targetCpuPercent: 20 },
       }),
-    after: (release) => release.upgrade({ autoscaling: { enabled: false } }),
+    after: async (release) => {
+      // Not by Helm: the number of replicas belongs to the autoscaler now.
+      await release.kubectl('delete', 'horizontalpodautoscaler', 'lango');
+      await release.kubectl('scale', 'deployment/lango', '--replicas=2');
+    },
   },
   failover: { before: addStandby, after: async () => undefined },
 };

@@ -47,6 +47,11 @@ export class BytesInFlight {
     this.#limit = limit;
   }
 
+  /** The most that a body counts before it is there, so that a larger one, or one of unknown length, leaves room for others. */
+  get largestBody(): number {
+    return Math.floor(this.#limit / 2);
+  }
+
   /** The bytes that an answer counts until its size is known. */
   get unknownAnswer(): number {
     return Math.floor(this.#limit / ANSWER_PART);
@@ -121,7 +126,6 @@ export class BytesInFlight {
 
   #fits(own: number, more: number): boolean {
     const free = this.#limit - this.#bytes;
-    // A body above the limit goes alone.
     return this.#bytes === 0 || (more <= free && (own === 0 || own + more <= free));
   }
 
@@ -165,8 +169,9 @@ export class HeldBytes {
    * Holds further bytes. Returns a promise if they have to wait: it rejects with `unavailable`, and with `canceled` at the
    * release. `coming`: those that have not arrived yet.
    */
-  add(bytes: number, coming = bytes): Promise<void> | undefined {
-    if (bytes === 0 || this.#isReleased) return undefined;
+  add(size: number, coming = size): Promise<void> | undefined {
+    if (size === 0 || this.#isReleased) return undefined;
+    const bytes = Math.min(size, this.#all.largestBody);
     if (this.#all.tryAdd(this.#key, bytes)) {
       this.#bytes += bytes;
       return undefined;

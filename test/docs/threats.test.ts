@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { hiddenChanges } from '../../lab/abuse/changes.js';
 import { configFiles } from '../../lab/abuse/config-files.js';
 import { tossedCookies } from '../../lab/abuse/cookies.js';
+import { bodiesInFlight, hangingRuns } from '../../lab/abuse/crowds.js';
 import * as corpora from '../../lab/abuse/corpora.js';
 import { keptDataClaims } from '../../lab/abuse/kept-data.js';
 import { mcpRequests, mcpServers } from '../../lab/abuse/mcp.js';
@@ -86,6 +87,8 @@ describe('docs/internals/threats.md', () => {
       changes: hiddenChanges,
       cookies: tossedCookies,
       kept: keptDataClaims,
+      bodies: bodiesInFlight,
+      runs: hangingRuns,
       'mix-ups': mixUps,
       documents,
       archives,

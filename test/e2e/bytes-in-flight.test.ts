@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBody } from '../../src/core/task.js';
 import { userMessage, type Wire } from '../support/a2a-requests.js';
 import type { Issuer } from '../support/issuer.js';
@@ -52,6 +53,14 @@ class Client {
     response.catch(() => undefined);
     sent.write(BODY.slice(0, 100));
     return { sent, response };
+  }
+
+  /** The file of a task to import, of which only the beginning comes. */
+  beginFile(): ClientRequest {
+    const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'application/octet-stream' };
+    const sent = request(new URL('/lango/tasks', this.#url), { method: 'POST', agent: false, headers });
+    sent.on('error', () => {}).write('{');
+    return sent;
   }
 
   /** Resolves with the response to more bodies than may wait, once one was refused. */
@@ -119,6 +128,15 @@ describe('the bytes of one caller', () => {
       expect(await bob.send()).toBe(200);
       end();
       expect(await alice.send()).toBe(200);
+    });
+  });
+
+  it('leave room beside a body of unknown length that may be larger than all of them', async () => {
+    await withClients(2 * MIB, async (alice, bob) => {
+      const file = alice.beginFile();
+      await sleep(100);
+      expect(await bob.send()).toBe(200);
+      file.destroy();
     });
   });
 
