@@ -86,9 +86,10 @@ export async function startServer({
   };
 }
 
-/** Neither commands nor browsers run in a folder of the system, such as one in memory. */
-function placeOfHome({ settings: { tools = {} } = {} }: ServerOptions): string {
-  return (!tools.exec && !tools.browser && process.env['LANGO_TEST_HOMES']) || tmpdir();
+/** The sandbox of commands, browsers and MCP servers takes no folder of the system, such as one in memory. */
+function placeOfHome({ settings: { tools = {}, mcp } = {} }: ServerOptions): string {
+  const mayUseSandbox = tools.exec ?? tools.browser ?? mcp;
+  return (!mayUseSandbox && process.env['LANGO_TEST_HOMES']) || tmpdir();
 }
 
 /** Settings without shipped tools and without a sandbox, except for those that the test asks for. */
