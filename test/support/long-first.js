@@ -22,8 +22,13 @@ const LONG = [
   'e2e/kill',
   'a2a/server/mcp',
   'capabilities/mcp/login',
+  'cli/delegation-output',
+  'e2e/retention',
+  'e2e/upgrade',
+  'cli/wait-for-lock',
   'storage/sqlite',
   'examples/examples',
+  'cli/terminal',
   'capabilities/payments/failures',
   'e2e/owners-apart',
   'quirks/ai-sdk-vendors',
@@ -35,6 +40,8 @@ const LONG = [
   'e2e/credentials',
   'quirks/context-window',
   'quirks/written-arguments',
+  'cli/backup',
+  'cli/files',
   'quirks/refusals',
 ].map((name) => `test/${name}.test.ts`);
 
