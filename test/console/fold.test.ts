@@ -1,7 +1,9 @@
 import { expect, it } from '@jest/globals';
+import { exchangeOf } from '../../src/console/web/exchange.js';
 import { viewAt, type Item } from '../../src/console/web/fold.js';
 import type { StreamEvent, Task } from '../../src/console/web/wire.js';
 import { EXTENSIONS } from '../../src/core/extensions.js';
+import type { Activity } from '../../src/core/task.js';
 import type { ModelAnswer } from '../../src/core/model.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, say, withPreamble } from '../support/scripted-model.js';
@@ -128,4 +130,18 @@ it('the console shows a message of a person below what the agent said before its
       'lango-agent: It is done.',
     ]);
   });
+});
+
+it('the console finds the first model call of a run, however long after the start of the run it began', () => {
+  const event = (at: number, activity?: Activity): StreamEvent => ({
+    statusUpdate: {
+      taskId: 't',
+      status: { state: 'TASK_STATE_WORKING', timestamp: new Date(at).toISOString() },
+      metadata: { [EXTENSIONS.author]: { author: 'root', ...(activity && { activity }) } },
+    },
+  });
+  const asks: Activity = { type: 'delegation-start', agent: 'operator', request: 'look' };
+  const span = { id: 's', kind: 'client', name: 'chat m', startedAt: 5_000, attributes: {} } as const;
+  const events = [event(1_000), event(6_000, asks)];
+  expect(exchangeOf(span, 'root', events)).toEqual({ event: 1, output: 'Asks operator: look' });
 });

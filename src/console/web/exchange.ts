@@ -70,16 +70,23 @@ const activityOf = ({ statusUpdate }: StreamEvent) => activityIn({ metadata: sta
 const authorOf = ({ statusUpdate, artifactUpdate }: StreamEvent) =>
   authorIn({ metadata: statusUpdate?.metadata ?? artifactUpdate?.artifact.metadata });
 
-/** The index of the event that is nearest to a time, of those that `isMeant`; undefined when none is near. */
+const timeOf = ({ statusUpdate }: StreamEvent) => Date.parse(statusUpdate?.status.timestamp ?? '');
+
+/**
+ * The index of the event that is nearest to a time, of those that `isMeant`; undefined when none is near. The start of
+ * a run counts from its own time on, however long the first turn takes to begin.
+ */
 function nearest(
   events: readonly StreamEvent[],
   time: number,
   isMeant: (event: StreamEvent) => boolean,
 ): number | undefined {
+  const before = events.findLastIndex((event) => timeOf(event) <= time && isMeant(event));
+  if (before >= 0 && isRunStart(events[before]!)) return before;
   let found: number | undefined;
   let best = NEAR_MS;
   for (const [index, event] of events.entries()) {
-    const off = Math.abs(Date.parse(event.statusUpdate?.status.timestamp ?? '') - time);
+    const off = Math.abs(timeOf(event) - time);
     if (!(off <= best) || !isMeant(event)) continue;
     [found, best] = [index, off];
   }
