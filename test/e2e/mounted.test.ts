@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TaskState } from '@a2a-js/sdk';
 import type { AgentCard } from '@a2a-js/sdk';
 import express from 'express';
-import type { Express } from 'express';
+import type { Express, RequestHandler } from 'express';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
@@ -10,6 +10,7 @@ import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { createGzip } from 'node:zlib';
 import type { Server as Lango, ServerOptions } from '../../src/index.js';
 import { createServer } from '../../src/index.js';
 import { answerOf, asTask, clientFactory, collect, textRequest } from '../a2a/server/stock-client.js';
@@ -44,6 +45,19 @@ async function close({ lango, home }: Mounted): Promise<void> {
   await lango.stop();
   await rm(home, { recursive: true, force: true });
 }
+
+/** Replaces the methods that write a response, as middleware for compression does. */
+const compressed: RequestHandler = (_request, response, next) => {
+  const [write, end] = [response.write.bind(response), response.end.bind(response)];
+  const gzip = createGzip();
+  gzip.on('data', (bytes: Buffer) => void write(bytes)).on('end', () => void end());
+  response.setHeader('Content-Encoding', 'gzip');
+  Object.assign(response, {
+    write: (text: string) => gzip.write(text),
+    end: (text: string) => (gzip.end(text), response),
+  });
+  next();
+};
 
 function bearing(token: string, headers: Readonly<Record<string, string>> = {}) {
   return { headers: { authorization: `Bearer ${token}`, ...headers } };
@@ -230,6 +244,18 @@ describe('a server behind a body parser of the app', () => {
 });
 
 describe('a mounted server', () => {
+  it('streams through an app that compresses responses', async () => {
+    const mounted = await create(TOKEN);
+    const app = express().use('/agents', compressed, mounted.lango.router());
+    const { server, origin } = await listen(app);
+    await mounted.lango.start({ listen: false });
+    const stream = await fetch(`${origin}/agents/agents/worker/message:stream`, sending('chunks 3'));
+    expect(stream.headers.get('content-encoding')).toBe('gzip');
+    expect(await stream.text()).toMatch(/^id: 1\ndata: [^]*TASK_STATE_COMPLETED[^]*\n\n$/);
+    server.close();
+    await close(mounted);
+  });
+
   it('responds with 503 before the start and after the stop, and ends open streams', async () => {
     const mounted = await create(TOKEN);
     const app = express().use('/agents', mounted.lango.router());

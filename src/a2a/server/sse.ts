@@ -20,6 +20,8 @@ const OPEN_AFTER_MS = 200;
 /** A comment, which clients skip. The ids of the events are the cursor. */
 const GOODBYE = 'retry: 2000\n: the server is stopping; subscribe again with Last-Event-ID to go on\n\n';
 
+const LAST_CHUNK = '0\r\n\r\n';
+
 /** Sends event streams, within the limits of the node. */
 export class Streaming {
   readonly #limits: StreamLimits;
@@ -85,6 +87,8 @@ class EventStream {
   #pending = '';
   #flushSoon: NodeJS.Immediate | undefined;
   #isIdle = true;
+  /** Whether the chunks of the body are made here: node:http writes each one in four pieces. */
+  readonly #isChunked: boolean;
 
   /** The headers leave with the first event, or at the end of this turn of the event loop. */
   constructor({ response, closing }: HttpExchange, limits: StreamLimits, pumped: Pumped) {
@@ -100,6 +104,9 @@ class EventStream {
       'X-Accel-Buffering': 'no',
       ...pumped.headers,
     });
+    // Not where the app that mounts this server replaced the method, say to compress responses.
+    this.#isChunked = response.chunkedEncoding && !Object.hasOwn(response, 'write');
+    if (this.#isChunked) response.chunkedEncoding = false;
     this.#flushSoon = setImmediate(() => this.#begin());
   }
 
@@ -152,7 +159,7 @@ class EventStream {
     clearInterval(this.#heartbeat);
     clearImmediate(this.#flushSoon);
     if (this.#response.destroyed) return;
-    this.#response.end(this.#pending);
+    this.#response.end(this.#chunk(this.#pending) + (this.#isChunked ? LAST_CHUNK : ''));
     if (this.#response.writableLength > 0) await this.#readerTakes('finish');
   }
 
@@ -172,7 +179,12 @@ class EventStream {
     this.#pending = '';
     this.#isIdle = false;
     if (this.#response.destroyed) return;
-    if (text !== '') this.#response.write(text);
+    if (text !== '') this.#response.write(this.#chunk(text));
+  }
+
+  #chunk(text: string): string {
+    if (!this.#isChunked || text === '') return text;
+    return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
   }
 
   async #drained(): Promise<void> {
@@ -197,7 +209,7 @@ class EventStream {
 
   #beat(): void {
     if (this.#isIdle && !this.#response.destroyed && this.#response.writableLength === 0)
-      this.#response.write(':\n\n');
+      this.#response.write(this.#chunk(':\n\n'));
     this.#isIdle = true;
   }
 }
