@@ -11,6 +11,7 @@ const CAMPAIGNS = [
   'test/a2a/beside-stock/.*',
   'test/cli/idle-memory',
   'test/cli/local-embeddings',
+  'test/cli/many-agents',
   'test/console/(chat|figures|large|nodes|operators|pages|walk)',
   'test/e2e/payments',
   'test/evals/guide',

@@ -192,15 +192,35 @@ function errorFields(error: Error, withStack: boolean): LogFields {
 }
 
 function redaction(secrets: ReadonlySet<string>): (text: string) => string {
-  let forms: readonly string[] = [];
+  let forms: Forms = new Map();
   let known = 0;
   return (text) => {
     if (known !== secrets.size) {
       known = secrets.size;
-      forms = [...secrets].flatMap(formsOf).sort((a, b) => b.length - a.length);
+      const all = [...secrets].flatMap(formsOf).sort((a, b) => b.length - a.length);
+      forms = Map.groupBy(all, beginningOf);
     }
-    return forms.reduce((rest, form) => rest.replaceAll(form, '[redacted]'), text);
+    return redacted(text, forms);
   };
+}
+
+/** The forms of secrets by their beginnings, the longest first: the cost of a text does not grow with the secrets. */
+type Forms = ReadonlyMap<string, readonly string[]>;
+
+const beginningOf = (form: string): string => form.slice(0, MIN_SECRET_LENGTH);
+
+/** Secrets that overlap are redacted as one. */
+function redacted(text: string, forms: Forms): string {
+  let shown = '';
+  let end = 0;
+  for (let at = 0; forms.size > 0 && at + MIN_SECRET_LENGTH <= text.length; at += 1) {
+    const sameBeginning = forms.get(text.slice(at, at + MIN_SECRET_LENGTH));
+    const form = sameBeginning?.find((one) => text.startsWith(one, at));
+    if (form === undefined) continue;
+    if (at >= end) shown += `${text.slice(end, at)}[redacted]`;
+    end = Math.max(end, at + form.length);
+  }
+  return shown + text.slice(end);
 }
 
 function formsOf(secret: string): readonly string[] {

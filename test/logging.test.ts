@@ -132,6 +132,15 @@ describe('the text of a log', () => {
     expect(written.split('[redacted]').length).toBeGreaterThan(forms.length * 5);
   });
 
+  it('hides values that overlap, begin alike or contain each other', () => {
+    const { logger, lines } = newLog({ secrets: new Set(['abcd', 'bcdefgh', 'abcdef', 'abcx']) });
+    logger.info('abcdefgh, abcdefg, abcx, abcdabcd, xabcdx, abc');
+    const hidden = '[redacted]';
+    expect(lines()).toMatchObject([
+      { message: `${hidden}, ${hidden}g, ${hidden}, ${hidden}${hidden}, x${hidden}x, abc` },
+    ]);
+  });
+
   it('keeps values that are too short to be told from text', () => {
     const { logger, lines } = newLog({ secrets: new Set(['', 'a']) });
     logger.info('a plain line');
