@@ -7,6 +7,7 @@ import { bodiesInFlight, hangingRuns, withCrowds } from './crowds.js';
 import { keptDataClaims, withKeeper } from './kept-data.js';
 import { mcpRequests, mcpServers } from './mcp.js';
 import { mixUps } from './mix-ups.js';
+import { changedNames } from './names.js';
 import { type Corpus, type Row, run } from './run.js';
 import { pages, scripts, whyNoBrowser } from './pages.js';
 import { withPersons } from './persons.js';
@@ -71,6 +72,7 @@ const CORPORA: Readonly<Record<string, Corpus>> = {
   kept: { cases: keptDataClaims(), settings: withKeeper },
   bodies: { cases: bodiesInFlight(), settings: withCrowds },
   runs: { cases: hangingRuns(), settings: withCrowds },
+  names: { cases: changedNames(), settings: bare },
   'mix-ups': { cases: mixUps(), settings: bare },
   documents: { cases: corpora.documents(), settings: bare },
   archives: { cases: corpora.archives(), settings: bare },

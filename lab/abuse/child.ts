@@ -10,6 +10,7 @@ import { openServers } from '../../src/capabilities/mcp/opening.js';
 import { silentLogger } from '../../src/core/logger.js';
 import type { ToolContext } from '../../src/core/tool.js';
 import { Watchdog } from '../watchdog.js';
+import { addressesOf, makeUpNames } from './made-up-names.js';
 
 /** The accepted tools of one server. */
 const LARGEST_KEPT_BYTES = 500_000;
@@ -23,7 +24,9 @@ export type Question =
   | { readonly kind: 'settings'; readonly settings: SettingsInput }
   | { readonly kind: 'reload'; readonly settings: SettingsInput }
   | { readonly kind: 'file'; readonly file: string }
-  | { readonly kind: 'mcp'; readonly url: string };
+  | { readonly kind: 'mcp'; readonly url: string }
+  /** `addresses`: of the host at first, and once the tools of the server are known. */
+  | { readonly kind: 'rename'; readonly url: string; readonly addresses: readonly (readonly string[])[] };
 
 /** The result of loading a card or settings. */
 export interface Taken {
@@ -35,6 +38,7 @@ export interface Taken {
 
 /** A server as a child process of the stage, with a watchdog on its event loop: `child.js HOME SETTINGS`. */
 const [home = '', settings = '{}'] = process.argv.slice(2);
+makeUpNames();
 const server = createServer({ home, settings: JSON.parse(settings) as SettingsInput });
 const { origin, token } = await server.start();
 const watchdog = new Watchdog();
@@ -53,6 +57,7 @@ async function answer(question: Question): Promise<unknown> {
   try {
     if (question.kind === 'file') return await readFile(question.file);
     if (question.kind === 'mcp') return await callServer(question.url);
+    if (question.kind === 'rename') return await callServer(question.url, question.addresses);
     if (question.kind === 'card') await callAgent(question.url);
     else if (question.kind === 'reload') await server.reload(question.settings);
     else createServer({ home, settings: question.settings });
@@ -75,7 +80,9 @@ async function readFile(configFile: string): Promise<Taken> {
 const MOST_ROUNDS = 20;
 
 /** Lists the tools of an MCP server and calls the first, as `lango mcp` does. */
-async function callServer(url: string): Promise<Taken> {
+async function callServer(url: string, [first, later]: readonly (readonly string[])[] = []): Promise<Taken> {
+  const { hostname } = new URL(url);
+  if (first) addressesOf.set(hostname, first);
   // A definition that differs from the accepted one would be held back, and reach no agent.
   await rm(path.join(home, 'mcp', 'far.json'), { force: true });
   const settings = { mcp: { servers: { far: { url, timeoutSeconds: 1 } } } };
@@ -91,6 +98,7 @@ async function callServer(url: string): Promise<Taken> {
     await Promise.race([far.start(), setTimeout(WAITS_MS)]);
     words.push(far.finding(), far.offers);
     const [tool] = far.list();
+    if (later) addressesOf.set(hostname, later);
     if (tool) {
       const call = { signal: new AbortController().signal } as ToolContext;
       let output = await tool.execute({}, call);

@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers';
 import { garbled, mutated } from './fuzz/mutate.js';
 import type { Taken } from './child.js';
 import { cases, deep, faultIn, judge, type Case, type Outcome, type Scene } from './corpus.js';
-import { give } from './stranger.js';
+import { give, type Stranger } from './stranger.js';
 import {
   asked,
   askingByAnswer,
@@ -78,7 +78,7 @@ export function mcpServers(): readonly Case[] {
 
 /** Asks the server for its tools and calls the first, as `lango mcp` does, and judges the result. */
 async function reach({ stage, stranger }: Scene, says: Readonly<Record<string, Says>>): Promise<Outcome> {
-  stranger.answer = (request, response) => void answer(request, response, says);
+  serve(stranger, says);
   const { outcome, isTyped, text = '' } = await stage.ask<Taken>({ kind: 'mcp', url: stranger.url });
   const fault = faultIn(text);
   if (fault !== undefined) return { finding: `what it says holds "${fault}": ${text.slice(0, 300)}` };
@@ -97,14 +97,22 @@ const GOOD: Readonly<Record<string, Says>> = {
   'tools/call': RESULT,
 };
 
+/** Lets the stranger be an MCP server. Returns the methods of its requests, to which each request is added. */
+export function serve(stranger: Stranger, says: Readonly<Record<string, Says>>): readonly string[] {
+  const methods: string[] = [];
+  stranger.answer = (request, response) => void answer(request, response, { says, methods });
+  return methods;
+}
+
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  says: Readonly<Record<string, Says>>,
+  { says, methods }: { readonly says: Readonly<Record<string, Says>>; readonly methods: string[] },
 ): Promise<void> {
   if (request.method !== 'POST') return void response.writeHead(405).end();
   const body = (await json(request).catch(() => ({}))) as { readonly id?: unknown; readonly method?: string };
   const { id, method = '' } = body;
+  methods.push(method);
   if (id === undefined) return void response.writeHead(202).end();
   const said = says[method] ?? GOOD[method];
   if (said === undefined)

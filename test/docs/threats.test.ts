@@ -8,6 +8,7 @@ import * as corpora from '../../lab/abuse/corpora.js';
 import { keptDataClaims } from '../../lab/abuse/kept-data.js';
 import { mcpRequests, mcpServers } from '../../lab/abuse/mcp.js';
 import { mixUps } from '../../lab/abuse/mix-ups.js';
+import { changedNames } from '../../lab/abuse/names.js';
 import { pages, scripts } from '../../lab/abuse/pages.js';
 import { reflections } from '../../lab/abuse/reflections.js';
 import { anthropicStreams, chatStreams, responsesStreams } from '../../lab/abuse/streams.js';
@@ -89,6 +90,7 @@ describe('docs/internals/threats.md', () => {
       kept: keptDataClaims,
       bodies: bodiesInFlight,
       runs: hangingRuns,
+      names: changedNames,
       'mix-ups': mixUps,
       documents,
       archives,
