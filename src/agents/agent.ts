@@ -69,7 +69,7 @@ export interface StandIns {
   readonly memory: RunMemory;
   readonly peers: (own: PeerDirectory) => PeerDirectory;
   readonly functions: (own: readonly AgentFunction[]) => readonly AgentFunction[];
-  /** When the recorded run began, in milliseconds since the epoch: its model was told the date. */
+  /** The beginning of the recorded run, in milliseconds since the epoch: its model was told the date. */
   readonly beganAt: number;
 }
 

@@ -32,7 +32,7 @@ export interface Inspection {
   readonly findings?: readonly CardFinding[];
 }
 
-/** What a call over gRPC came to, without its messages. */
+/** The outcome of a call over gRPC, without its messages. */
 export type GrpcInspection = Pick<Inspection, 'status' | 'headers' | 'cut'>;
 
 /** The whole body, or one event of a stream. */

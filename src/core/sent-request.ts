@@ -5,7 +5,7 @@ export interface SentRequest {
   readonly steps: readonly string[];
   /** `same`: its hash is the recorded one. `unknown`: the record holds none. */
   readonly match: 'same' | 'different' | 'unknown';
-  /** Where it is `different`: the parts that are others today, as people read them. Empty: the messages or the limits. */
+  /** The parts that are others today where it is `different`, as people read them. Empty: the messages or the limits. */
   readonly changed: readonly string[];
   readonly model: string;
   /** The tokens by the count of the vendor; `cached` is the part of `input` that it had kept. */

@@ -9,7 +9,7 @@ import { events, type RecordedRequest } from '../support/scripted-server.js';
 import { writePast } from './past.js';
 import { answer, configOf, describeConsole, seriousFaults, shot, Stage, state, TOKEN } from './stage.js';
 
-/** How far parts of a page may jump without a click, as Web Vitals count it: up to here it is called good. */
+/** The most that parts of a page may jump without a click, as Web Vitals count it: up to here it is called good. */
 const MOST_SHIFTED = 0.1;
 const NOTE_SHIFTS = `
   window.shifted = 0;

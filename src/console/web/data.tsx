@@ -30,7 +30,7 @@ export function DataView() {
   const secrets = useLoaded(() => owner<{ secrets: readonly { readonly name: string }[] }>('secrets'), []);
   const status = useLoaded(loadNode, []);
   const taskUse = status.value?.taskUse;
-  // What stands below the items is shown once they have come, so that they push nothing down.
+  // The page below the items is shown once they have come, so that they push nothing down.
   const [loaded, setLoaded] = useState('');
   const { note, act } = useAction();
   const isReady = (secrets.value ?? secrets.fault) && (status.value ?? status.fault);

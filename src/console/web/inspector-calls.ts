@@ -3,7 +3,7 @@ import { newId } from './api.js';
 
 type Version = Expected['version'];
 
-/** What a person writes for an operation. */
+/** The values that a person writes for an operation. */
 export const FIELDS = {
   text: 'Text of the message',
   task: 'Id of the task',

@@ -21,7 +21,7 @@ const TRANSPORTS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
 const CARD_PATH = '/.well-known/agent-card.json';
 const HELLO = 'hello';
 
-/** What was written for the operations on a task: the next one is often about the same task. */
+/** The values written for the operations on a task: the next one is often about the same task. */
 let remembered: Written = {};
 
 type Exchanged = Readonly<{ request: InspectedRequest; result: Inspection }>;
