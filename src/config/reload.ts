@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LangoError, errorText } from '../core/errors.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
@@ -39,11 +40,13 @@ export function createReload(options: ReloadOptions): Reload {
   const reload = async (read: ReadConfig): Promise<void> => {
     if (stopping.aborted) return;
     const [next, renewTls] = await both(read(), options.readTls());
+    const keys = changedKeys(options, next, RELOADABLE);
+    // Comparing and replacing thousands of remote agents each take a while: other work runs in between.
+    await nextTurn();
     if (stopping.aborted) return;
     for (const value of secretValues(next.secrets)) options.hidden.add(value);
     renewTls?.();
     current = next;
-    const keys = changedKeys(options, next, RELOADABLE);
     if (keys.length > 0) logger.warn('these keys changed, which needs a restart', { keys });
     const change = await options.replacePeers(next);
     logger.info('reloaded the configuration', { ...change, certificate: renewTls && 'read again' });

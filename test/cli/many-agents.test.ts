@@ -32,8 +32,9 @@ it(`reads ${AGENTS} remote agents anew, and one more, and never blocks the event
     const server = fork(mainFile(), args, { execArgv: ['--import', PROBE], env: cleanEnv(), silent: true });
     try {
       let said = '';
-      server.stdout!.on('data', (piece: Buffer) => (said += String(piece)));
-      server.stderr!.resume();
+      for (const stream of [server.stdout!, server.stderr!])
+        stream.on('data', (piece: Buffer) => (said += String(piece)));
+      const reloads = (): number => said.split('reloaded the configuration').length - 1;
       await until(() => /^ready /m.test(said));
       const [, origin = ''] = /^ready (\S+)/m.exec(said)!;
       const measure = async (): Promise<Hold> => {
@@ -41,16 +42,19 @@ it(`reads ${AGENTS} remote agents anew, and one more, and never blocks the event
         server.send('measure');
         return ((await answer) as [Hold])[0];
       };
-      // A start loads the program, which takes longer.
-      await measure();
       const token = (await readFile(path.join(home, 'token'), 'utf8')).trim();
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      const list = async (): Promise<string> => (await fetch(`${origin}/lango/agents`, { headers })).text();
+      // A start loads the program, and the first request its web server, which takes longer.
+      await list();
+      await measure();
       const body = JSON.stringify({ name: 'another', url: URL_OF_NOBODY });
       const added = await fetch(`${origin}/lango/agents`, { method: 'POST', body, headers });
       expect(await added.text()).toContain('"state":"skipped"');
+      const before = reloads();
       server.kill('SIGHUP');
-      const status = await fetch(`${origin}/lango/agents`, { headers });
-      expect(await status.text()).toContain(`far${AGENTS - 1}`);
+      await until(() => reloads() > before);
+      expect(await list()).toContain(`far${AGENTS - 1}`);
       return await measure();
     } finally {
       const exit = once(server, 'exit');
