@@ -82,7 +82,6 @@ function createOwnerService({ schema, capabilities, ...parts }: ServiceParts): O
 export function ownerMount(parts: MountParts): Mount {
   const { config, schema, storage, journal, capabilities, families, registry, root, model, peers } = parts;
   const overview = createOwnedOverview({ ...storage, tasks: journal, agents: [...parts.agents.keys()] });
-  const here = { id: storage.nodeId, name: config.node.name ?? hostname() };
   const readEdges = createAgentMap({
     ...{ tasks: journal, agents: [...parts.agents.keys()], nodeId: storage.nodeId },
     hasRemotes: () => peers.remotes().length > 0,
@@ -91,7 +90,7 @@ export function ownerMount(parts: MountParts): Mount {
   const service = createOwnerService({
     ...{ schema, capabilities },
     readMap: async ({ hours }, { scope }) => ({ edges: await readEdges(scope, hours) }),
-    readNodes: async () => ({ nodes: [here] }),
+    readNodes: nodeItself(parts),
     readOverview: ({ hours }, { scope }) => overview(scope, hours),
     data: openData(parts, journal, capabilities),
     bill: createOwnedBill({ ...storage, tasks: journal }),
@@ -137,6 +136,11 @@ export function ownerMount(parts: MountParts): Mount {
   return mountEndpoints(ownerEndpoints(ofAllNodes, parts.audit));
 }
 
+function nodeItself({ config, storage }: Parts<'config' | 'storage'>): OwnerParts['readNodes'] {
+  const here = { id: storage.nodeId, name: config.node.name ?? hostname() };
+  return async () => ({ nodes: [here] });
+}
+
 /** The nodes of the remote agents, and those that keep data of owners by the configuration. */
 function otherNodesOf(parts: MountParts): OtherNodes {
   const { agents, config, peers } = parts;
@@ -148,6 +152,7 @@ function otherNodesOf(parts: MountParts): OtherNodes {
       [...agents.values()].some(({ profile }) => profile.skills.some(({ id }) => id === skillIdOf(tool))),
     keepingNode: (kind) => keepers.get(kind),
     isPlaced: (kind) => keepers.has(kind),
+    told: () => peers.nodes(),
     nodes: () =>
       peers.remotes().map(({ name = '', url, fetchAs }) => ({
         ...{ agent: name, url },
@@ -190,6 +195,7 @@ export async function openHome(
     bill: createOwnedBill(storage),
     ...readersOf({ config, storage }, storage.tasks),
     ...NEEDS_SERVER,
+    readNodes: nodeItself({ config, storage }),
   });
   const scope = owner === undefined ? ownOwner(config.auth) : { tenant: '', owner };
   return {

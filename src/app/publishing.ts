@@ -13,6 +13,7 @@ import { packageRoot, packageVersion } from '../config/package-root.js';
 import { rootAgentName } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import type { Caller } from '../core/identity.js';
+import { defined } from '../core/json.js';
 import { createSealer } from '../core/sealing.js';
 import { createTargetCheck } from '../http/address-check.js';
 import { isOperator } from '../http/identity.js';
@@ -47,6 +48,7 @@ export async function publish(
       isRoot: name === root,
       auth: access.cardAuth(name),
       push: push !== undefined,
+      node: { id: nodeId, ...defined({ name: config.node.name }) },
     });
     const card: PublishedAgent['card'] = (baseUrl) => buildCard(partsFor(baseUrl));
     const extendedCard = async (baseUrl?: string): Promise<ReturnType<typeof buildCard>> => {

@@ -3,6 +3,7 @@ import { defined } from '../core/json.js';
 import type { OperationClient, ResultOf } from '../core/operation.js';
 import { pagesOf } from '../core/page.js';
 import { createOwnerClient } from '../owners/client.js';
+import { shortNodeName } from '../core/map.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { connect, type Call, type Connection } from './connection.js';
 import { ask } from './explain.js';
@@ -40,7 +41,9 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
     unpriced: rows.some(({ cost }) => cost === undefined),
   }));
   json.sort((a, b) => a.name.localeCompare(b.name));
-  const names = json.map(({ name }) => safeLine(nodes.get(name) ?? name));
+  const names = json.map(({ name }) =>
+    safeLine(by === 'node' ? (nodes.get(name) ?? shortNodeName(name)) : name),
+  );
   const width = Math.max(...names.map(({ length }) => length), 0);
   const lines = json.map(({ input, output, cost, currency, unpriced }, index) => {
     const money = `${cost.toFixed(4)} ${safeLine(currency)}${unpriced ? ' and calls without a price' : ''}`;
@@ -50,14 +53,11 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
   return { json: { by, bill: json }, lines: lines.length > 0 ? lines : ['No model was used yet.'] };
 }
 
-/**
- * Reads the names that nodes have given themselves, by their ids. Resolves with none when no server runs: the bill is
- * read from the data folder then.
- */
+/** Reads the names of nodes by their ids: without a running server that of the node whose data folder it is. */
 async function nodeNames(
   owner: Pick<OperationClient<ServerOperations>, 'readNodes'>,
 ): Promise<ReadonlyMap<string, string>> {
-  const { nodes } = await owner.readNodes({}).catch(() => ({ nodes: [] }));
+  const { nodes } = await owner.readNodes({});
   return new Map(nodes.map(({ id, name }) => [id, name]));
 }
 

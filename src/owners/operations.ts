@@ -127,7 +127,7 @@ const edge = z.object({
 }) satisfies z.ZodType<MapEdge>;
 const MOST_NODES = 100;
 const knownNode = z.object({
-  ...{ id: z.string().max(100), name: z.string().max(MAX_NODE_NAME) },
+  ...{ id: z.string().max(300), name: z.string().max(MAX_NODE_NAME) },
   url: z.string().max(2_000).exactOptional(),
 }) satisfies z.ZodType<KnownNode>;
 
@@ -207,7 +207,10 @@ export const SERVER_OPERATIONS = {
     input: z.object({ hours: z.coerce.number<number | string>().int().min(1).max(MOST_HOURS).default(24) }),
     result: z.object({ edges: z.array(edge).readonly() }),
   },
-  /** Names this node, then the nodes of its remote agents that are asked on behalf of owners, and `levels` of theirs. */
+  /**
+   * Names this node, then the nodes of its remote agents: those that are asked on behalf of owners by what they say, with
+   * `levels` of theirs, the others by their cards or by the names of their agents.
+   */
   readNodes: {
     method: 'get',
     path: '/lango/nodes',

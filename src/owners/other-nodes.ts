@@ -32,6 +32,8 @@ export interface OtherNodes {
   /** Whether `a2a.keptAt` names a server for a kind of data, also this one. */
   readonly isPlaced: (kind: string) => boolean;
   readonly nodes: () => readonly RemoteNode[];
+  /** The nodes of all remote agents, as far as this node knows them without asking. */
+  readonly told: () => readonly KnownNode[];
 }
 
 /** A node whose requests name the owner. */
@@ -84,8 +86,11 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
       }
     });
     const lists = await Promise.all(asked);
-    // The first name of an id counts: what a node says of others comes after what all asked ones say of themselves.
-    const all = [...nodes, ...lists.flatMap(([own]) => own ?? []), ...lists.flatMap((list) => list.slice(1))];
+    const own = lists.flatMap(([first]) => first ?? []);
+    const isAsked = new Set(own.map(({ url }) => url));
+    const told = levels > 0 ? others.told().filter(({ url }) => !isAsked.has(url)) : [];
+    // The first name of an id counts: what a node says of others comes after what each says of itself.
+    const all = [...nodes, ...own, ...told, ...lists.flatMap((list) => list.slice(1))];
     const named = new Map(all.toReversed().map((node) => [node.id, node]));
     return { nodes: all.filter((node) => named.get(node.id) === node).slice(0, MAX_NODES) };
   };

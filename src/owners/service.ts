@@ -132,13 +132,12 @@ type ForServers =
   | 'forkTask'
   | 'readOverview'
   | 'readMap'
-  | 'readNodes'
   | 'readRequest';
 
 /** The operations that need a server. Each rejects with `unavailable`. */
 export const NEEDS_SERVER: Pick<Handlers, ForServers> & ForOperators = {
   ...{ readCard: noServer, readStatus: noServer, importTask: noServer },
-  ...{ compareRequests: noServer, readOverview: noServer, readMap: noServer, readNodes: noServer },
+  ...{ compareRequests: noServer, readOverview: noServer, readMap: noServer },
   ...{ readRequest: noServer, forkTask: noServer },
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer, inspectAgent: noServer },
   ...{ listEvaluations: noServer, readEvaluation: noServer, importEvaluatedTask: noServer },

@@ -19,6 +19,15 @@ async function startNode(port: number, auth: string, config: string): Promise<Se
   return server;
 }
 
+async function addAgent(agent: object): Promise<void> {
+  const added = await fetch(`${stage.origin}/lango/agents`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...agent, allowPrivate: true }),
+  });
+  expect(added.status).toBe(200);
+}
+
 describeConsole('the console over three nodes', () => {
   beforeAll(async () => {
     stage = await Stage.open();
@@ -28,23 +37,33 @@ describeConsole('the console over three nodes', () => {
     const remote = `{ name: end, url: '${end.origin}/agents/planner', owners: forward, audience: stack, allowPrivate: true }`;
     const a2a = `a2a: { enabled: true, remoteAgents: [${remote}] }\nnode: { name: warp }\n`;
     const middle = await startNode(port, knowing('front', stage.origin), a2a);
-    const added = await fetch(`${stage.origin}/lango/agents`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        name: 'middle',
-        url: middle.origin,
-        owners: 'forward',
-        audience: 'stack',
-        allowPrivate: true,
-      }),
-    });
-    expect(added.status).toBe(200);
+    const forwarded = { name: 'middle', owners: 'forward', audience: 'stack' };
+    await addAgent({ ...forwarded, url: middle.origin });
+    const lone = await startNode(await freePort(), `{ token: ${TOKEN} }`, 'node: { name: heddle }\n');
+    await addAgent({ name: 'lone', url: lone.origin, token: TOKEN });
   });
   afterAll(async () => {
     await stage?.close();
     for (const server of servers) await server.stop();
     for (const home of homes) await home.remove();
+  });
+
+  it('names a node that is not told the owner by its card: on the map, in the waterfall and on the bill', async () => {
+    const page = await stage.signedIn();
+    await page.evaluate("void (location.hash = '#/chat/lango-orchestrator/lone')");
+    await say(page, 'go beyond');
+    await page.getByText('Hello, you.').first().waitFor();
+    await page.evaluate("void (location.hash = '#/tasks')");
+    await page.getByRole('link', { name: /go beyond/ }).click();
+    await page.getByRole('link', { name: 'waterfall' }).click();
+    await page.getByRole('button', { name: /^lone on heddle/ }).waitFor();
+    await page.evaluate("void (location.hash = '#/map')");
+    await page.getByRole('link', { name: 'lone ready · on heddle' }).waitFor();
+    await page.getByRole('row', { name: /^lango-orchestrator lone heddle 1 0/ }).waitFor();
+    await page.evaluate("void (location.hash = '#/bill')");
+    await page.getByLabel(/^By/).first().selectOption('node');
+    await page.getByText('heddle').first().waitFor();
+    expect(await page.locator('main').innerText()).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}|node [0-9a-f]{8}/);
   });
 
   it('shows the tree live, with time, tokens and money of each delegation, and links to each node', async () => {

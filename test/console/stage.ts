@@ -182,6 +182,8 @@ export async function answer(response: ServerResponse, request: RecordedRequest)
     reply({ calls: [{ id: 'c1', name, json: [JSON.stringify(input)] }], stop: 'function-calls' });
   if (last.includes('result')) return reply({ texts: ['All is **done**.'], stop: 'end' });
   if (asked.includes('story')) return tellStory(response);
+  if (asked.includes('beyond') && isRoot && JSON.stringify(functions).includes('"lone"'))
+    return call('transfer_to_agent', { agent_name: 'lone', request: 'go beyond', final: true });
   if (asked.includes('across nodes')) {
     const next = /"(middle|end)"/.exec(JSON.stringify(functions))?.[1];
     if (next !== undefined)

@@ -34,6 +34,7 @@ function serviceWith(
   return withNodes(service, {
     ...{ hasTool: () => true, isPlaced: () => false, keepingNode: () => undefined },
     nodes: () => nodes,
+    told: () => [],
   }).handlers as never;
 }
 

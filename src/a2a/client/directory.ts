@@ -2,9 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentProfile, Peer, PeerDirectory } from '../../core/agent.js';
 import type { JsonObject } from '../../core/json.js';
+import { MAX_NODE_NAME, type KnownNode } from '../../core/map.js';
 import type { Logger } from '../../core/logger.js';
 import type { AgentState } from '../../core/node-status.js';
 import { pause, waitAtMost } from '../../core/time.js';
+import { nodeOnCard } from '../translate/extensions.js';
 import { Breaker } from './breaker.js';
 import type { CardSource, LoadOptions, LoadedAgent, RemoteSource, SkipReason } from './load.js';
 import { CREDENTIAL_HINT, labelOf, loadRemoteAgents, skipReason, nameTaken } from './load.js';
@@ -192,6 +194,16 @@ export class RefreshingDirectory implements PeerDirectory {
   /** The remote sources, whether or not their cards are loaded. */
   remotes(): readonly RemoteSource[] {
     return this.#entries.flatMap(({ source }) => (source.kind === 'remote' ? source : []));
+  }
+
+  /** The nodes of the remote agents: as a card says, else by its address and the name of the agent. */
+  nodes(): readonly KnownNode[] {
+    return this.#entries.flatMap(({ source, agent }) => {
+      if (source.kind !== 'remote') return [];
+      const { origin: url, host } = new URL(source.url);
+      const name = (source.name ?? agent?.peer.name ?? host).slice(0, MAX_NODE_NAME);
+      return { id: url, name, ...nodeOnCard(agent?.json), url };
+    });
   }
 
   /** The remote agents in use, each with the address of its card without the query, which may hold a key. */

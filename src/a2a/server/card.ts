@@ -3,6 +3,7 @@ import type { AgentProfile, Skill } from '../../core/agent.js';
 import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
 import { EXTENSIONS, GENERATION, GRPC_TLS } from '../../core/extensions.js';
+import { nodeParams, type NodeMark } from '../translate/extensions.js';
 import type { LoginFlow } from './login-flows.js';
 
 const DEFAULT_MODES = ['text/plain', 'application/json'];
@@ -47,6 +48,8 @@ export interface CardParts {
   /** The authentication of callers. The card declares exactly what is enforced. */
   readonly auth: CardAuth;
   readonly push?: boolean;
+  /** The node in the rows of bills, by its id and the name that its operator gave it. */
+  readonly node?: NodeMark;
 }
 
 /** Builds the public card of an agent. Equal parts give equal bytes. */
@@ -67,7 +70,7 @@ export function buildCard(parts: CardParts): AgentCard {
       // Without authentication every caller sees the same card.
       ...(auth === 'none' ? {} : { extendedAgentCard: true }),
       extensions: [
-        ...DECLARED,
+        ...declaredBy(parts),
         ...(parts.grpc !== undefined && parts.isGrpcSecure ? [GRPC_TLS_DECLARED] : []),
       ],
     },
@@ -81,6 +84,12 @@ export function buildCard(parts: CardParts): AgentCard {
     })),
     signatures: [],
   };
+}
+
+/** Readers of a bill find the name of its nodes with the extension that carries their ids. */
+function declaredBy({ node }: CardParts): readonly AgentExtension[] {
+  if (!node) return DECLARED;
+  return DECLARED.map((one) => (one.uri === EXTENSIONS.usage ? { ...one, params: nodeParams(node) } : one));
 }
 
 /** The modes of the card file, without images when the agent's model reads none. */

@@ -3,6 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import { EXTENSIONS, FORK } from '../../core/extensions.js';
 import type { ForkPlace } from '../../core/fork.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { MAX_NODE_NAME } from '../../core/map.js';
 import { NO_USAGE, type Usage } from '../../core/model.js';
 import { TASK_STATES, type Activity, type Grant } from '../../core/task.js';
 
@@ -84,6 +85,21 @@ export function usageMetadata(usage: Usage): JsonObject {
   return { [EXTENSIONS.usage]: { ...usage } as unknown as JsonObject };
 }
 
+/** A node on the cards of its agents: its id in the rows of bills, and its name for people. */
+export interface NodeMark {
+  readonly id: string;
+  readonly name?: string;
+}
+
+export const nodeParams = (node: NodeMark): JsonObject => ({ node: { ...node } });
+
+/** The node that a card names; undefined for a card that names none, or not as it should. */
+export function nodeOnCard(card: unknown): NodeMark | undefined {
+  const declared = cardSchema.safeParse(card).data?.capabilities.extensions;
+  const params = declared?.find(({ uri }) => uri === EXTENSIONS.usage)?.params;
+  return nodeParamsSchema.safeParse(params).data?.node;
+}
+
 const count = z.int().nonnegative();
 const name = z.string().max(MAX_ID_LENGTH);
 const counted = z.object({ input: count, output: count, cached: count, written: count.exactOptional() });
@@ -101,6 +117,14 @@ export function usageIn(metadata: unknown): Usage {
   const { data: rows } = rowsSchema.safeParse(mark['rows']);
   return { ...usage, ...(rows && { rows }) };
 }
+
+const cardSchema = z.object({
+  capabilities: z.object({
+    extensions: z.array(z.object({ uri: z.string(), params: z.unknown().optional() })),
+  }),
+});
+const nodeName = z.string().min(1).max(MAX_NODE_NAME);
+const nodeParamsSchema = z.object({ node: z.object({ id: name.min(1), name: nodeName.exactOptional() }) });
 
 const forkSchema = z.object({ taskId: name, seq: count });
 

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { ComparedEvent, Divergence } from '../../core/fork.js';
 import { listTasks, owner } from './api.js';
+import { Icon } from './icons.js';
 import { Ago, Choice, dateTime, Field, link, Note, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { LISTED_MESSAGES, titleOf } from './tasks.js';
@@ -99,7 +100,12 @@ function Side({ title, href, task, events }: SideProps) {
             </b>{' '}
             <small>
               {visible(event.author)}
-              {index === 0 && ' · ✕ the tasks part here'}
+              {index === 0 && (
+                <>
+                  {' '}
+                  · <Icon name="failed" /> the tasks part here
+                </>
+              )}
             </small>
             <Deed event={event} />
           </li>

@@ -138,7 +138,7 @@ function Files({ draft: { files } }: Readonly<{ draft: Draft }>) {
             aria-label={`Remove ${file.name}`}
             onClick={() => (files.value = files.value.filter((one) => one !== file))}
           >
-            ✕
+            <Icon name="remove" />
           </Button>
         </li>
       ))}

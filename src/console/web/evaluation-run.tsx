@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { duration } from '../../core/duration.js';
 import type { CaseChange, CaseResult, EvaluationRun, Evaluations } from '../../core/evaluations.js';
 import { owner } from './api.js';
+import { Icon, Mark, type IconName } from './icons.js';
 import { Ago, Choice, link, money, Note, number, Table, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { TaskView } from './task.js';
@@ -9,8 +10,9 @@ import { TaskView } from './task.js';
 type Indexed = CaseResult & { readonly index: number };
 type Varied = Pick<CaseResult, 'model' | 'instruction'>;
 
-const CHANGES: Readonly<Record<CaseChange['change'], string>> = {
-  ...{ better: '▲ better', worse: '▼ worse', same: '', unclear: '~ unclear', new: '+ new', gone: '' },
+const CHANGES: Readonly<Partial<Record<CaseChange['change'], { icon: IconName; kind?: string }>>> = {
+  ...{ better: { icon: 'better', kind: 'completed' }, worse: { icon: 'worse', kind: 'failed' } },
+  ...{ unclear: { icon: 'unclear' }, new: { icon: 'added' } },
 };
 const SHOWN = {
   all: 'all cases',
@@ -50,8 +52,8 @@ export function RunView({ name }: Readonly<{ name: string }>) {
         <a href={link('evaluations')}>All runs</a>
       </div>
       <p class="facts">
-        Ended <Ago at={new Date(run.at).toISOString()} />. Each ✔ or ✘ is one task: open it to see what it
-        did.
+        Ended <Ago at={new Date(run.at).toISOString()} />. Each <Icon name="completed" /> or{' '}
+        <Icon name="failed" /> is one task: open it to see what it did.
       </p>
       <div class="filters">
         {others.length > 0 && (
@@ -148,7 +150,7 @@ function Cell({ run: { name, currency }, results, change }: CellProps) {
           title={failures.map(visible).join('\n')}
           aria-label={`${repeat === undefined ? '' : `Repeat ${repeat} `}${passed ? 'passed' : 'failed'}`}
         >
-          {passed ? '✔' : '✘'}
+          <Icon name={passed ? 'completed' : 'failed'} />
         </a>
       ))}
       <Sums results={results} currency={currency} />
@@ -172,15 +174,15 @@ function Sums({ results, currency }: Readonly<{ results: readonly CaseResult[]; 
 }
 
 function Change({ change: { change, before, figures } }: Readonly<{ change: CaseChange }>) {
-  const kind = { better: 'state completed', worse: 'state failed' }[change as string] ?? 'state';
+  const look = CHANGES[change];
   const words = Object.entries(figures).map(
     ([figure, { before: was, now }]) => `${figure} ${now.mean > was.mean ? 'more' : 'less'}`,
   );
   return (
     <span class="facts">
-      {CHANGES[change] && <span class={kind}>{CHANGES[change]}</span>}
+      {look && <Mark {...look}>{change}</Mark>}
       {before && change !== 'same' && `, was ${before[0]} of ${before[1]}`}
-      {words.length > 0 && `${CHANGES[change] && ', '}${words.join(', ')}`}
+      {words.length > 0 && `${look ? ', ' : ''}${words.join(', ')}`}
     </span>
   );
 }
@@ -199,7 +201,9 @@ export function EvaluatedTask({ run, index }: Readonly<{ run: string; index: num
     <>
       <section class="panel" aria-label="Result">
         <h3>
-          <b class={passed ? 'state completed' : 'state failed'}>{passed ? '✔ passed' : '✘ failed'}</b>{' '}
+          <Mark icon={passed ? 'completed' : 'failed'} kind={passed ? 'completed' : 'failed'}>
+            {passed ? 'passed' : 'failed'}
+          </Mark>{' '}
           {visible(name)}
         </h3>
         <p class="facts">

@@ -3,7 +3,7 @@ import { duration } from '../../core/duration.js';
 import type { Evaluations, RunLine } from '../../core/evaluations.js';
 import { owner } from './api.js';
 import { EvaluatedTask, RunView } from './evaluation-run.js';
-import { Nothing } from './icons.js';
+import { Icon, Nothing } from './icons.js';
 import { Ago, Choice, link, money, names, Note, number, Table, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
@@ -108,8 +108,8 @@ function RunTable({ all, currency }: Readonly<{ all: readonly Figures[]; currenc
                 <td class="number">{number(cases)}</td>
                 <td class={passed < results ? 'number failed' : 'number'}>
                   <span class="wide">
-                    {passed < results ? '✘' : '✔'} {number(passed)} of {number(results)} ·{' '}
-                    {share(passed, results)}
+                    <Icon name={passed < results ? 'failed' : 'completed'} /> {number(passed)} of{' '}
+                    {number(results)} · {share(passed, results)}
                   </span>
                 </td>
                 <td class="number">{cost === undefined ? 'no price' : money([{ cost, currency }])}</td>

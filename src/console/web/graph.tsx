@@ -1,12 +1,15 @@
 import { useEffect, useState } from 'preact/hooks';
+import { DrawnIcon, type IconName } from './icons.js';
 import { visible } from './parts.js';
 
 export interface GraphNode {
   readonly id: string;
   readonly name: string;
   readonly note?: string;
-  /** One of the signs of states, so that it is told apart without its color too. */
-  readonly sign?: string;
+  /** What it is. */
+  readonly icon?: IconName;
+  /** Its state, told apart without its color too. */
+  readonly mark?: IconName | undefined;
   readonly kind?: string;
   readonly href?: string | undefined;
   readonly onChoose?: () => void;
@@ -27,10 +30,10 @@ interface GraphProps {
   readonly edges: readonly GraphEdge[];
 }
 
-const NODE_WIDTH = 190;
+const NODE_WIDTH = 210;
 const NODE_HEIGHT = 52;
 const EDGE_ROOM = 18;
-const COLUMN_GAP = 150;
+const COLUMN_GAP = 140;
 const ROW_GAP = 18;
 const MARGIN = 8;
 const NARROW_HEIGHT = 34;
@@ -39,8 +42,12 @@ const DEEPEST = 6;
 const MOST_WIDTH = 480;
 const NARROW_CHARACTERS = 46;
 const NOTE_CHARACTERS = 16;
-const NAME_CHARACTERS = 20;
+const NAME_CHARACTERS = 19;
 const WORDS_CHARACTERS = 26;
+const ICON = 15;
+const ICON_ROOM = 21;
+const MARK = 13;
+const MARK_ROOM = 17;
 /** The distances of words from the end of their line. */
 const ABOVE = 7;
 const BELOW = 15;
@@ -172,20 +179,26 @@ function Words({ edge, from, to, isNarrow, place, share }: EdgeProps) {
 }
 
 function Node({ node, isNarrow }: Readonly<{ node: Placed; isNarrow: boolean }>) {
-  const { name, note = '', sign = '', kind = '', href, onChoose, x, y, width, height } = node;
+  const { name, note = '', icon, mark, kind = '', href, onChoose, x, y, width, height } = node;
+  const nameLine = isNarrow ? 21 : height / 2 + (note === '' ? 5 : -4);
+  const noteLine = isNarrow ? 21 : height / 2 + 15;
+  const noted = cut(note, isNarrow ? NOTE_CHARACTERS : WORDS_CHARACTERS);
+  const noteEnd = width - 12 - (mark ? MARK_ROOM : 0);
   const box = (
     <>
       <title>{visible(`${name} ${note}`)}</title>
       <rect width={width} height={height} rx="8" />
-      <text x="12" y={isNarrow ? 21 : height / 2 + (note === '' ? 5 : -4)} class="name">
-        {sign} {cut(name, NAME_CHARACTERS)}
+      {icon && <DrawnIcon name={icon} x={12} y={nameLine - 12} size={ICON} />}
+      <text x={icon ? 12 + ICON_ROOM : 12} y={nameLine} class="name">
+        {cut(name, NAME_CHARACTERS)}
       </text>
+      {mark && <DrawnIcon name={mark} x={isNarrow ? width - 12 - ICON : 12} y={noteLine - 11} size={MARK} />}
       <text
-        x={isNarrow ? width - 12 : 12}
-        y={isNarrow ? 21 : height / 2 + 15}
+        x={isNarrow ? noteEnd : 12 + (mark ? MARK_ROOM : 0)}
+        y={noteLine}
         text-anchor={isNarrow ? 'end' : 'start'}
       >
-        {cut(note, isNarrow ? NOTE_CHARACTERS : WORDS_CHARACTERS + 2)}
+        {noted}
       </text>
     </>
   );

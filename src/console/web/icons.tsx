@@ -25,15 +25,37 @@ const PATHS = {
   again: 'M13.5 8A5.5 5.5 0 112.5 8 5.5 5.5 0 0112 4.2M12 1.5v3H9',
   edit: 'M3 13l.7-3L11 2.7 13.3 5 6 12.3z',
   out: 'M10 5V2H2v12h8v-3M6 8h8M11.5 5.5L14 8l-2.5 2.5',
+  remote: 'M8 1.5a6.5 6.5 0 100 13 6.5 6.5 0 000-13zM1.5 8h13M8 1.5c-4 4-4 9 0 13 4-4 4-9 0-13',
+  people: 'M8 2a3 3 0 100 6 3 3 0 000-6zM2.5 14c0-6 11-6 11 0',
+  model: 'M8 1.5c.6 4 2.5 5.9 6.5 6.5-4 .6-5.9 2.5-6.5 6.5C7.4 10.5 5.5 8.6 1.5 8c4-.6 5.9-2.5 6.5-6.5z',
+  tool: 'M13.5 4.5a3.5 3.5 0 01-4.7 4L5 12.3A1.6 1.6 0 112.7 10l3.800-3.800a3.5 3.5 0 014-4.7L8.5 3.5l2 2 2-2z',
+  idea: 'M8 4.5a3.5 3.5 0 100 7 3.5 3.5 0 000-7z',
+  better: 'M8 13V3M4 7l4-4 4 4',
+  worse: 'M8 3v10M4 9l4 4 4-4',
+  unclear: 'M2 9c2-5 4-5 6-1s4 4 6-1',
+  added: 'M8 3v10M3 8h10',
+  remove: 'M4 4l8 8M12 4l-8 8',
 } as const;
 
 export type IconName = keyof typeof PATHS;
 
+type IconProps = Readonly<{ name: IconName }>;
+
 /** A picture beside words that say the same: readers of the screen need not hear of it. */
-export const Icon = ({ name }: Readonly<{ name: IconName }>) => (
+export const Icon = ({ name }: IconProps) => (
   <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" data-icon={name}>
     <path d={PATHS[name]} />
   </svg>
+);
+
+/** The same picture within another one, in a square of `size` from its place. */
+export const DrawnIcon = ({ name, x, y, size }: Readonly<Record<'x' | 'y' | 'size', number>> & IconProps) => (
+  <path
+    class="drawn"
+    data-icon={name}
+    d={PATHS[name]}
+    transform={`translate(${x} ${y}) scale(${size / 16})`}
+  />
 );
 
 type MarkProps = Readonly<{ icon: IconName; kind?: string; children: ComponentChildren }>;

@@ -12,6 +12,7 @@ import {
   type FieldName,
   type Written,
 } from './inspector-calls.js';
+import { Icon, Mark } from './icons.js';
 import type { Card } from './node.js';
 import { Button, Choice, Field, Note, number, useAction } from './page.js';
 import { Copy, exact, visible } from './parts.js';
@@ -236,7 +237,7 @@ function Wire({ exchanged, isFolded = false }: Readonly<{ exchanged: Exchanged; 
     <details open={!isFolded}>
       <summary>
         Status {status}, {number(frames.length)} {frames.length === 1 ? 'frame' : 'frames'}
-        {request.expects && (problems === 0 ? ', ✓ as specified' : `, ✕ ${number(problems)} violations`)}
+        {request.expects && <Verdict problems={problems} />}
       </summary>
       <h3>Sent</h3>
       <pre class="wire" tabIndex={0}>
@@ -258,6 +259,23 @@ function Wire({ exchanged, isFolded = false }: Readonly<{ exchanged: Exchanged; 
   );
 }
 
+const Verdict = ({ problems }: Readonly<{ problems: number }>) =>
+  problems === 0 ? (
+    <>
+      ,{' '}
+      <Mark icon="completed" kind="completed">
+        as specified
+      </Mark>
+    </>
+  ) : (
+    <>
+      ,{' '}
+      <Mark icon="failed" kind="failed">
+        {number(problems)} {problems === 1 ? 'violation' : 'violations'}
+      </Mark>
+    </>
+  );
+
 function Frame({ frame: { ms, text, problems } }: Readonly<{ frame: InspectedFrame }>) {
   return (
     <article>
@@ -272,7 +290,7 @@ const Problems = ({ problems }: Pick<InspectedFrame, 'problems'>) => (
   <>
     {problems.map((problem) => (
       <p key={problem} class="text failed">
-        ✕ {visible(problem)}
+        <Icon name="failed" /> {visible(problem)}
       </p>
     ))}
   </>

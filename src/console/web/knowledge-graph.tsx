@@ -89,14 +89,14 @@ interface Drawing {
 
 /** Draws the names that lead to a name at its left, and those that it leads to at its right. */
 function drawn(here: string, around: readonly Triple[], { degrees, setChosen }: Drawing) {
-  const nodes = new Map<string, GraphNode>([[HERE, { id: HERE, name: here, kind: 'here' }]]);
+  const nodes = new Map<string, GraphNode>([[HERE, { id: HERE, name: here, icon: 'idea', kind: 'here' }]]);
   const edges = new Map<string, GraphEdge>();
   const add = (triple: Triple, side: 'in' | 'out') => {
     const name = side === 'in' ? triple.subject : triple.object;
     const id = `${side} ${name}`;
     const [from, to] = side === 'in' ? [id, HERE] : [HERE, id];
     const note = triplesWords(degrees.get(name) ?? 0);
-    nodes.set(id, { id, name, note, onChoose: () => setChosen(name) });
+    nodes.set(id, { id, name, icon: 'idea', note, onChoose: () => setChosen(name) });
     const before = edges.get(id)?.words;
     edges.set(id, {
       from,

@@ -2,7 +2,8 @@ import { duration } from '../../core/duration.js';
 import type { KnownNode, MapEdge } from '../../core/map.js';
 import { owner } from './api.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
-import { loadNode, loadNodes, nodeName, type NodeStatus } from './node.js';
+import { Icon } from './icons.js';
+import { loadNode, loadNodes, nodeName, nodeOf, type NodeStatus } from './node.js';
 import { link, Note, number, Table, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
@@ -31,13 +32,13 @@ export function MapView() {
       <h2>Map</h2>
       <p class="facts">
         The agents that asked each other in the last {HOURS} hours: tasks in an hour, the middle time of a
-        task, and what failed. ◆ agents of {visible(nodeName(nodes[0]?.id ?? '') || 'this node')}, ◇ remote
-        agents, ○ people and clients.
+        task, and what failed. <Icon name="agents" /> agents of {visible(nodes[0]?.name ?? 'this node')},{' '}
+        <Icon name="remote" /> remote agents, <Icon name="people" /> people and clients.
       </p>
       {(fault || away) && <Note>{fault || away}</Note>}
       <Graph label="Agents and who asks them" {...drawn(status, edges)} />
       <Nodes nodes={nodes} />
-      <Edges edges={edges} nodes={nodes} status={status} />
+      <Edges edges={edges} />
     </section>
   );
 }
@@ -56,14 +57,16 @@ function drawn({ root, published, peers }: NodeStatus, edges: readonly MapEdge[]
     const base = { id: name, name };
     if (peer) {
       const isReady = peer.state === 'ready';
-      const note = `${isReady ? '✓' : '!'} ${peer.state}${peer.url === undefined ? '' : ` · ${hostOf(peer.url)}`}`;
-      return { ...base, note, sign: '◇', kind: isReady ? 'remote' : 'remote bad', href: link('agents') };
+      const note = `${peer.state} · on ${nodeOf(name)}`;
+      const mark = isReady ? 'completed' : 'warning';
+      const kind = isReady ? 'remote' : 'remote bad';
+      return { ...base, note, icon: 'remote', mark, kind, href: link('agents') };
     }
     if (own.includes(name)) {
       const note = name === root ? 'the root agent' : '';
-      return { ...base, note, sign: '◆', href: link('agents') };
+      return { ...base, note, icon: 'agents', href: link('agents') };
     }
-    return { ...base, sign: '○', kind: 'outside' };
+    return { ...base, icon: name === PEOPLE ? 'people' : 'remote', kind: 'outside' };
   });
   const drawnEdges = edges.map((edge): GraphEdge => ({
     ...{ from: asker(edge), to: edge.to, words: wordsOf(edge), weight: edge.calls / most },
@@ -90,23 +93,13 @@ const rateOf = (calls: number) =>
   `${(calls / HOURS).toLocaleString(undefined, { maximumSignificantDigits: 2 })}/h`;
 
 function wordsOf({ calls, failed, time }: MapEdge): string {
-  return [rateOf(calls), time && duration(time.p50), failed > 0 && `✕ ${number(failed)}`]
+  return [rateOf(calls), time && duration(time.p50), failed > 0 && `${number(failed)} failed`]
     .filter(Boolean)
     .join(' · ');
 }
 
-/** The name of the node where an agent works: its own, or that of the remote agent's address. */
-export function nodeOf(agent: string, nodes: readonly KnownNode[], { peers }: NodeStatus): string {
-  const remote = peers.find(({ name, kind }) => name === agent && kind === 'remote');
-  if (!remote) return nodes[0]?.name ?? '';
-  const host = hostOf(remote.url ?? '');
-  return nodes.find(({ url }) => url !== undefined && hostOf(url) === host)?.name ?? host;
-}
-
-type EdgesProps = Readonly<{ edges: readonly MapEdge[]; nodes: readonly KnownNode[]; status: NodeStatus }>;
-
 /** The time of an edge from a person includes all later edges, so it does not say which agent is slow: it stands last. */
-function Edges({ edges, nodes, status }: EdgesProps) {
+function Edges({ edges }: Readonly<{ edges: readonly MapEdge[] }>) {
   const slowest = edges.toSorted(
     (a, b) => Number(a.from === '') - Number(b.from === '') || (b.time?.p95 ?? 0) - (a.time?.p95 ?? 0),
   );
@@ -120,7 +113,7 @@ function Edges({ edges, nodes, status }: EdgesProps) {
           <tr key={`${asker(edge)} ${edge.to}`}>
             <th scope="row">{visible(asker(edge))}</th>
             <td>{visible(edge.to)}</td>
-            <td>{visible(nodeOf(edge.to, nodes, status))}</td>
+            <td>{visible(nodeOf(edge.to))}</td>
             <td class="number">{number(edge.calls)}</td>
             <td class={edge.failed > 0 ? 'number failed' : 'number'}>{number(edge.failed)}</td>
             <td class="number">{edge.time ? duration(edge.time.p50) : '–'}</td>

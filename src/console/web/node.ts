@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { KnownNode } from '../../core/map.js';
+import { shortNodeName, type KnownNode } from '../../core/map.js';
 import type { AgentState, CardFinding } from '../../core/node-status.js';
 import { owner } from './api.js';
 
@@ -49,10 +49,8 @@ export function agentsOf({ root, published }: NodeStatus): readonly string[] {
   return [root, ...published.filter((name) => name !== root)];
 }
 
-/** The names of nodes by their ids, once they have come. */
-/** This node, and those of its remote agents that it may ask, as far as they have come. */
+/** This node, and those of its remote agents, once they have come. */
 export const knownNodes = signal<readonly KnownNode[]>([]);
-const ID_CHARACTERS = 8;
 
 export async function loadNodes(): Promise<readonly KnownNode[]> {
   const { nodes } = await owner<{ nodes: readonly KnownNode[] }>('nodes');
@@ -62,5 +60,18 @@ export async function loadNodes(): Promise<readonly KnownNode[]> {
 
 /** The name of a node as people read it; the beginning of its id while its name is not known here. */
 export const nodeName = (id: string) =>
-  knownNodes.value.find((node) => node.id === id)?.name ??
-  (id.length > 2 * ID_CHARACTERS ? `node ${id.slice(0, ID_CHARACTERS)}` : id);
+  knownNodes.value.find((node) => node.id === id)?.name ?? shortNodeName(id);
+
+/** The name of the node of a remote agent; undefined for an agent of this node. */
+export function farNodeOf(agent: string): string | undefined {
+  const remote = node.value?.peers.find(({ name, kind }) => name === agent && kind === 'remote');
+  if (!remote) return undefined;
+  const origin = originOf(remote.url);
+  const known = knownNodes.value.find(({ url }) => url !== undefined && originOf(url) === origin);
+  return known?.name ?? agent;
+}
+
+const originOf = (url = '') => (URL.canParse(url) ? new URL(url).origin : url);
+
+/** The name of the node where an agent works. */
+export const nodeOf = (agent: string) => farNodeOf(agent) ?? knownNodes.value[0]?.name ?? '';

@@ -7,8 +7,7 @@ import { newId, owner } from './api.js';
 import { Chart, partsOf, seriesOf } from './chart.js';
 import { waitingTasks, type WaitingTask } from './inbox.js';
 import { Mark, Nothing } from './icons.js';
-import { nodeOf } from './map.js';
-import { agentsOf, knownNodes, loadNode, node } from './node.js';
+import { agentsOf, knownNodes, loadNode, node, nodeOf } from './node.js';
 import { Ago, Choice, link, money, Note, number, Table, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { State, titleOf } from './tasks.js';
@@ -297,8 +296,7 @@ function Others() {
           <li key={name}>
             <a href={link('agents')}>{visible(name)}</a>{' '}
             <span class="facts">
-              <PeerState state={state} /> · on {visible(nodeOf(name, nodes, status))} · <Ago at={since} />{' '}
-              {visible(reason)}
+              <PeerState state={state} /> · on {visible(nodeOf(name))} · <Ago at={since} /> {visible(reason)}
             </span>
           </li>
         ))}

@@ -1,15 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { SentPart, SentRequest } from '../../core/sent-request.js';
 import { owner } from './api.js';
+import { Icon } from './icons.js';
 import { Choice, Note, number, place, useLoaded } from './page.js';
 import { Copy, visible } from './parts.js';
 import type { Task } from './wire.js';
 
 const KINDS = { function: 'Functions', instruction: 'Instruction', message: 'Messages' } as const;
 const MATCHES = {
-  same: '✓ It is the request that was sent: its hash is the recorded one.',
-  different: '! It is not exactly what was sent.',
-  unknown: '! The record holds no hash of the request, so it may differ from what was sent.',
+  same: 'It is the request that was sent: its hash is the recorded one.',
+  different: 'It is not exactly what was sent.',
+  unknown: 'The record holds no hash of the request, so it may differ from what was sent.',
 };
 
 /** The turn that the address names; empty for the last one. */
@@ -43,7 +44,8 @@ export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
       </div>
       {fault && <Note>{fault}</Note>}
       <p class={match === 'same' ? 'facts' : 'facts waits'}>
-        {MATCHES[match]} {match === 'different' && differenceWords(changed)}
+        <Icon name={match === 'same' ? 'completed' : 'warning'} /> {MATCHES[match]}{' '}
+        {match === 'different' && differenceWords(changed)}
       </p>
       <p class="facts">
         {visible(model)} · {number(input)} tokens in, {number(cached)} of them cached. The sizes of parts are
@@ -101,7 +103,7 @@ function Part({ part: { kind, name, text, tokens, isCached, isNew } }: Readonly<
   return (
     <details class="part" open={isNew && kind === 'message'}>
       <summary>
-        {isNew && <b class="completed">+ </b>}
+        {isNew && <Icon name="added" />}
         {visible(name)}{' '}
         <small class="facts">
           ≈ {number(tokens)} tokens{isNew && ' · new in this turn'}

@@ -1,7 +1,7 @@
 import { duration } from '../../core/duration.js';
 import type { Span } from '../../core/node-status.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
-import { agentsOf, node, nodeName, readCard } from './node.js';
+import { agentsOf, farNodeOf, node, nodeName, readCard } from './node.js';
 import { visible } from './parts.js';
 import { link, money, Note, number, Table, useLoaded } from './page.js';
 import { spansAt, spentWords, textIn, useTrace, type Below } from './trace.js';
@@ -40,13 +40,18 @@ function Drawn({ root, below }: Readonly<{ root: Span; below: Below }>) {
     const name = textIn(spans[0]!, 'gen_ai.agent.name') ?? '';
     const failed = spans.filter((span) => textIn(span, 'error.type') !== undefined).length;
     const note = [duration(time), ...spentWords(spans[0]!, below)].slice(0, spans.length === 1 ? 3 : 1);
-    const sign = spans.some(({ endedAt }) => endedAt === undefined) ? '•' : failed > 0 ? '✕' : '✓';
-    nodes.push({ id, name, sign, note: note.join(' · '), kind: failed > 0 ? 'bad' : '' });
+    const mark = spans.some(({ endedAt }) => endedAt === undefined)
+      ? 'works'
+      : failed > 0
+        ? 'failed'
+        : 'completed';
+    const icon = farNodeOf(name) === undefined ? 'agents' : 'remote';
+    nodes.push({ id, name, icon, mark, note: note.join(' · '), kind: failed > 0 ? 'bad' : '' });
     const asked = Map.groupBy(works.filter(isDelegation), ({ name: words }) => words);
     for (const [words, calls] of asked) {
       const to = `${id} ${words}`;
       const bad = calls.filter((call) => textIn(call, 'error.type') !== undefined).length;
-      const facts = [`${calls.length} ×`, bad > 0 && `✕ ${bad}`].filter(Boolean).join(' · ');
+      const facts = [`${calls.length} ×`, bad > 0 && `${bad} failed`].filter(Boolean).join(' · ');
       edges.push({ from: id, to, words: facts, kind: bad > 0 ? 'bad' : '' });
       if (open.length < MAX_DRAWN) open.push({ id: to, spans: calls });
     }

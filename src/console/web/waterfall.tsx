@@ -1,6 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import { duration } from '../../core/duration.js';
 import type { Span } from '../../core/node-status.js';
+import { Icon, type IconName } from './icons.js';
+import { farNodeOf } from './node.js';
 import { Button, link, Note, Rows } from './page.js';
 import { Json, Text, visible } from './parts.js';
 import { spansAt, spentWords, textIn, useTrace, type Below } from './trace.js';
@@ -68,7 +70,10 @@ export function Waterfall({ task, events, at, onMove }: WaterfallProps) {
           −
         </Button>
         <Button onClick={() => setSight(WHOLE)}>Fit</Button>
-        <small>Keys: + − 0 ← →. ◆ agent, ● model, ▸ tool, ‖ wait; framed: the critical path.</small>
+        <small>
+          Keys: + − 0 ← →. <Icon name="agents" /> agent, <Icon name="model" /> model, <Icon name="tool" />{' '}
+          tool, <Icon name="waits" /> wait; framed: the critical path.
+        </small>
       </p>
       <Axis scale={scale} />
       <Rows
@@ -188,7 +193,7 @@ function BarRow({ bar: { span, depth, isCritical }, scale, below, isChosen, onCh
   const { startedAt, endedAt = scale.end } = span;
   const [begin, end] = [placeOf(scale, startedAt), placeOf(scale, endedAt)];
   const [left, right] = [Math.max(0, begin), Math.min(1, end)];
-  const { kind, sign, words } = looksOf(span);
+  const { kind, icon, words } = looksOf(span);
   const first = Number(span.attributes['lango.time_to_first_text'] ?? 0) * 1_000;
   const failed = textIn(span, 'error.type') === undefined ? '' : 'failed';
   const time = duration(endedAt - startedAt) + (span.endedAt === undefined ? '…' : '');
@@ -204,7 +209,7 @@ function BarRow({ bar: { span, depth, isCritical }, scale, below, isChosen, onCh
       title={`${words}: ${facts}`}
     >
       <span class="title" style={{ paddingLeft: `${Math.min(depth, 12) * 0.8}rem` }}>
-        {sign} {visible(words)}
+        <Icon name={failed ? 'failed' : icon} /> {visible(words)}
       </span>
       <span class="track">
         {right > left && (
@@ -236,21 +241,30 @@ function labelPlace(left: number, right: number) {
 const spentFacts = (span: Span, below: Below) =>
   typeof span.attributes['gen_ai.usage.input_tokens'] === 'number' ? spentWords(span, below) : [];
 
-function looksOf({ name }: Span) {
+function looksOf(span: Span): Readonly<{ kind: string; icon: IconName; words: string }> {
+  const { name } = span;
   const [operation = '', ...rest] = name.split(' ');
   const words = rest.join(' ');
   switch (operation) {
     case 'chat':
-      return { kind: 'model', sign: '●', words: words || 'model' };
+      return { kind: 'model', icon: 'model', words: words || 'model' };
     case 'execute_tool':
-      return { kind: 'tool', sign: '▸', words };
+      return { kind: 'tool', icon: 'tool', words };
     case 'wait_for_person':
-      return { kind: 'wait', sign: '‖', words: 'waits for you' };
+      return { kind: 'wait', icon: 'waits', words: 'waits for you' };
     case 'wait_for_retry':
-      return { kind: 'wait', sign: '‖', words: 'waits to ask the model again' };
+      return { kind: 'wait', icon: 'again', words: 'waits to ask the model again' };
     default:
-      return { kind: 'agent', sign: '◆', words };
+      return { kind: 'agent', ...agentLooks(span, words) };
   }
+}
+
+/** A delegation to a remote agent, with the name of its node. */
+function agentLooks(span: Span, words: string) {
+  const far = span.kind === 'client' ? farNodeOf(words) : undefined;
+  return far === undefined
+    ? ({ icon: 'agents', words } as const)
+    : ({ icon: 'remote', words: `${words} on ${far}` } as const);
 }
 
 /** Whether a step is on another node. */
