@@ -145,7 +145,7 @@ describeConsole('a walk of ten jobs, each from the first page', () => {
     await click(view('Map'));
     await page.getByRole('row', { name: /mill/ }).waitFor();
     const [first] = await page.locator('tbody tr').allInnerTexts();
-    expect(first).toMatch(/lango-orchestrator\s+mill\s+127\.0\.0\.1:\d+\s+1\s+0\s+[3-9]\.\d s/);
+    expect(first).toMatch(/lango-orchestrator\s+mill\s+mill-house\s+1\s+0\s+[3-9]\.\d s/);
   });
 
   it('shows what cost most, of all and yesterday', async () => {
