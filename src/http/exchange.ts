@@ -49,7 +49,7 @@ export class Exchange implements HttpExchange {
   readonly #search: string;
   #query: URLSearchParams | undefined;
   #logger: Logger | undefined;
-  #signal: AbortSignal | undefined;
+  #ending: AbortController | undefined;
   #address: string | undefined;
   #caller: Promise<Caller> | undefined;
   #json: Promise<Json> | undefined;
@@ -84,7 +84,12 @@ export class Exchange implements HttpExchange {
   }
 
   get signal(): AbortSignal {
-    return (this.#signal ??= this.#watch());
+    if (this.#ending === undefined) {
+      this.#ending = new AbortController();
+      if (this.closing.aborted) this.stop();
+      if (this.response.closed) this.#leave();
+    }
+    return this.#ending.signal;
   }
 
   get closing(): AbortSignal {
@@ -122,9 +127,20 @@ export class Exchange implements HttpExchange {
     this.#held?.set(this.response.writableLength);
   }
 
+  /** Call it when `closing` was aborted. */
+  stop(): void {
+    this.#ending?.abort(this.closing.reason);
+  }
+
   /** Call it once the response is closed. */
-  release(): void {
+  closed(): void {
     this.#held?.release();
+    this.#leave();
+  }
+
+  #leave(): void {
+    if (!this.response.writableFinished)
+      this.#ending?.abort(new LangoError('canceled', 'The client went away.'));
   }
 
   #heldBytes(): HeldBytes {
@@ -146,22 +162,6 @@ export class Exchange implements HttpExchange {
     });
     this.#owner = scopeKey(caller);
     return caller;
-  }
-
-  #watch(): AbortSignal {
-    const controller = new AbortController();
-    const { response } = this;
-    const { closing } = this.#facts;
-    const onClosing = (): void => controller.abort(closing.reason);
-    const onClose = (): void => {
-      closing.removeEventListener('abort', onClosing);
-      if (!response.writableFinished) controller.abort(new LangoError('canceled', 'The client went away.'));
-    };
-    if (closing.aborted) onClosing();
-    else closing.addEventListener('abort', onClosing);
-    if (response.closed) onClose();
-    else response.once('close', onClose);
-    return controller.signal;
   }
 }
 

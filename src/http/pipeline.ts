@@ -35,7 +35,7 @@ export class RequestPipeline {
   readonly #mounts: readonly Mount[];
   readonly #closing = new AbortController();
   /** Each in a box that is emptied, for the reason that `ReleasingMap` gives. */
-  readonly #open = new Set<{ response: ServerResponse | undefined }>();
+  readonly #open = new Set<{ exchange: Exchange | undefined }>();
   #isStopping = false;
   #baseUrl: string | undefined;
   #whenIdle: (() => void) | undefined;
@@ -86,6 +86,7 @@ export class RequestPipeline {
   async drain(): Promise<void> {
     this.announceStop();
     this.#closing.abort(serverStopping());
+    for (const { exchange } of this.#open) exchange?.stop();
     if (!this.isIdle) {
       const idle = new Promise<void>((resolve) => (this.#whenIdle = resolve));
       await waitAtMost(this.#options.limits.drainSeconds * 1_000, idle);
@@ -100,7 +101,7 @@ export class RequestPipeline {
 
   /** Closes the connections of exchanges that are still open. */
   cut(): void {
-    for (const { response } of this.#open) response?.destroy();
+    for (const { exchange } of this.#open) exchange?.response.destroy();
   }
 
   #claims({ method = 'GET', url = '/' }: IncomingMessage): boolean {
@@ -122,12 +123,13 @@ export class RequestPipeline {
     if (this.#options.hsts) response.setHeader('Strict-Transport-Security', HSTS);
     const startedAt = performance.now();
     this.#baseUrl ??= exchange.baseUrl;
-    const open: { response: ServerResponse | undefined } = { response };
+    const open: { exchange: Exchange | undefined } = { exchange };
     this.#open.add(open);
-    response.once('close', () => {
-      open.response = undefined;
+    // Not `once`, which takes more memory for as long as a stream lasts: the event comes once.
+    response.on('close', () => {
+      open.exchange = undefined;
       this.#open.delete(open);
-      exchange.release();
+      exchange.closed();
       if (this.isIdle) this.#whenIdle?.();
       const { method = '' } = request;
       const { statusCode: status } = response;

@@ -105,6 +105,8 @@ interface Source extends NotificationsOptions {
   readonly remove: (taskId: string, subscription: Subscription) => void;
 }
 
+type Result = IteratorResult<Watched, undefined>;
+
 /** Reads the events of a task from the journal alone, so that all subscribers see the same. It ends after the terminal event or an abort. */
 class Subscription implements AsyncIterableIterator<Watched, undefined> {
   readonly #taskId: string;
@@ -115,8 +117,9 @@ class Subscription implements AsyncIterableIterator<Watched, undefined> {
   #shownAt = -Infinity;
   #hasEvents = true;
   #isAwake = true;
-  #onNews: (() => void) | undefined;
   #isOpen = true;
+  #isServing = false;
+  #settle: ((result: Result | Promise<Result>) => void) | undefined;
 
   constructor({ taskId, after, signal, isLive }: Subscribed, source: Source) {
     this.#taskId = taskId;
@@ -142,27 +145,46 @@ class Subscription implements AsyncIterableIterator<Watched, undefined> {
     return true;
   }
 
-  /** Call it again once it has settled. */
-  async next(): Promise<IteratorResult<Watched, undefined>> {
+  /** Call it again once it has settled. No function is suspended while it waits: thousands of subscriptions may. */
+  next(): Promise<Result> {
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+      if (this.#isAwake || this.#hasEnded) void this.#serve();
+    });
+  }
+
+  /** Settles the pending call of `next` once there is something for it. */
+  async #serve(): Promise<void> {
+    if (this.#isServing) return;
+    this.#isServing = true;
+    let result: Result | Promise<Result> | undefined;
     try {
-      while (this.#isOpen && !this.#signal.aborted) {
-        if (!this.#isAwake) {
-          await new Promise<void>((resolve) => (this.#onNews = resolve));
-          this.#onNews = undefined;
-          continue;
-        }
+      while (this.#isAwake && !this.#hasEnded && !result) {
         this.#isAwake = false;
         const hasEvents = this.#hasEvents;
         this.#hasEvents = false;
         const events = hasEvents ? await this.#source.store.read(this.#taskId, this.#cursor, PAGE) : [];
-        const watched = this.#advance(events);
-        if (watched) return { value: watched };
+        const value = this.#advance(events);
+        if (value) result = { value };
       }
+      if (this.#hasEnded) result ??= this.return();
     } catch (error) {
-      this.#close();
-      throw error;
+      result = this.#fail(error);
     }
-    return this.return();
+    this.#isServing = false;
+    if (!result) return;
+    const settle = this.#settle;
+    this.#settle = undefined;
+    settle?.(result);
+  }
+
+  async #fail(error: unknown): Promise<never> {
+    this.#close();
+    throw error;
+  }
+
+  get #hasEnded(): boolean {
+    return !this.#isOpen || this.#signal.aborted;
   }
 
   async return(): Promise<{ readonly done: true; readonly value: undefined }> {
@@ -176,7 +198,7 @@ class Subscription implements AsyncIterableIterator<Watched, undefined> {
 
   readonly #resume = (): void => {
     this.#isAwake = true;
-    this.#onNews?.();
+    if (this.#settle) void this.#serve();
   };
 
   /** Moves on to the newest of the events, and adds the live text that follows it. */

@@ -17,7 +17,7 @@ import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { callOf, type Call } from '../translate/call.js';
 import { keepAskedInEvent, isNews } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
-import { toStreamResponse, type NumberedResponse } from '../translate/events.js';
+import { toStreamResponse, type NumberedResponse, type ShownEvent } from '../translate/events.js';
 import { eventWithGeneration, wantsGeneration } from '../translate/generation.js';
 import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
 import type { TaskView } from '../translate/task.js';
@@ -27,7 +27,7 @@ import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import { requestForExecutor, type OfDraft } from './requests.js';
-import { DEFAULT_HISTORY_LENGTH, readTask } from './task-reading.js';
+import { DEFAULT_HISTORY_LENGTH, readTask, type AuthorOf, type TaskReading } from './task-reading.js';
 import type { StreamView } from './task-stream.js';
 
 type Named = Readonly<Record<'id', string>>;
@@ -100,7 +100,8 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
       const { signal, extensions } = callOf(context);
       const accepted = await this.#submit(params, context);
       const { historyLength = DEFAULT_HISTORY_LENGTH } = params.configuration ?? {};
-      return { accepted, view: this.#wireView(historyLength, extensions), signal };
+      const shown = { historyLength, includeArtifacts: true, asked: extensions };
+      return { accepted, view: new WireView(shown, this.#tasks.authorOf), signal };
     });
   }
 
@@ -146,7 +147,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
   resubscribe(params: Named, context: ServerCallContext) {
     return this.#tasks.subscribed(() => {
       const { scope, after, signal, extensions } = callOf(context);
-      const view = this.#wireView(WHOLE_TASK.historyLength, extensions);
+      const view = new WireView({ ...WHOLE_TASK, asked: extensions }, this.#tasks.authorOf);
       return { scope, taskId: params.id, after, view, signal };
     });
   }
@@ -251,34 +252,40 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     return reply ? toWireMessage(...reply) : reading.toTask(view);
   }
 
-  /** The choices of a stream for a client that asked for these extensions. */
-  #wireView(
-    historyLength: number | undefined,
-    extensions: ReadonlySet<string> | undefined,
-  ): StreamView<NumberedResponse> {
-    const isNumbered = wantsGeneration(extensions);
-    const view: TaskView = { historyLength, includeArtifacts: true, asked: extensions };
-    return {
-      isNumbered,
-      showsWhole: false,
-      // Others know of no message that grows.
-      showsMessages: extensions?.has(EXTENSIONS.author) ?? true,
-      snapshot: (reading) => ({
-        payload: { $case: 'task', value: reading.toTask(view) },
-        seq: reading.head,
-      }),
-      reply: (...reply) => ({ payload: { $case: 'message', value: toWireMessage(...reply) } }),
-      event: (event, contextId, generation) => {
-        const response = toStreamResponse(event, contextId, this.#tasks.authorOf(event));
-        const payload = response && keepAskedInEvent(response, extensions);
-        if (!payload) return undefined;
-        if (isNumbered) return { payload: eventWithGeneration(payload, generation), seq: event.seq };
-        return isNews(event, payload) ? { payload, seq: event.seq } : undefined;
-      },
-    };
-  }
-
   #read(record: TaskRecord, view: TaskView): Promise<Task> {
     return readTask(this.#journal, record, { view, authorOf: this.#tasks.authorOf });
+  }
+}
+
+/** The choices of a stream for a client that asked for these extensions. */
+class WireView implements StreamView<NumberedResponse> {
+  readonly isNumbered: boolean;
+  readonly showsWhole = false;
+  /** Others know of no message that grows. */
+  readonly showsMessages: boolean;
+  readonly #view: TaskView;
+  readonly #authorOf: AuthorOf;
+
+  constructor(view: TaskView, authorOf: AuthorOf) {
+    this.isNumbered = wantsGeneration(view.asked);
+    this.showsMessages = view.asked?.has(EXTENSIONS.author) ?? true;
+    this.#view = view;
+    this.#authorOf = authorOf;
+  }
+
+  snapshot(reading: TaskReading): NumberedResponse {
+    return { payload: { $case: 'task', value: reading.toTask(this.#view) }, seq: reading.head };
+  }
+
+  reply(...reply: Parameters<StreamView<NumberedResponse>['reply']>): NumberedResponse {
+    return { payload: { $case: 'message', value: toWireMessage(...reply) } };
+  }
+
+  event(event: ShownEvent, contextId: string, generation?: number): NumberedResponse | undefined {
+    const response = toStreamResponse(event, contextId, this.#authorOf(event));
+    const payload = response && keepAskedInEvent(response, this.#view.asked);
+    if (!payload) return undefined;
+    if (this.isNumbered) return { payload: eventWithGeneration(payload, generation), seq: event.seq };
+    return isNews(event, payload) ? { payload, seq: event.seq } : undefined;
   }
 }

@@ -1,6 +1,6 @@
 import { isLangoError } from '../../core/errors.js';
 import type { HttpExchange } from '../../core/http.js';
-import { idTextOf, isJsonObject, onOneLine, type JsonObject } from '../../core/json.js';
+import { idTextOf, isJsonObject, onOneLine, type Json, type JsonObject } from '../../core/json.js';
 import { DIALECT_1_0, type Dialect } from './dialect.js';
 import type { ResponseFormat } from './http-call.js';
 import { HttpCall, serveOperation, errorHeaders, reportedError, sendJson } from './http-call.js';
@@ -39,7 +39,7 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
     asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
     const params = dialect.params(operation.name, requireParams(envelope.params));
     const request = { agent, params, dialect, context: call.toContext(dialect.version) };
-    const format = formatOf(exchange, { id, dialect, name: operation.name });
+    const format = new JsonRpcFormat(exchange, { id, dialect, name: operation.name });
     await serveOperation(exchange, streaming, { operation, request, call, format });
   } catch (error) {
     const { status, headers, body } = faultOf(exchange, id, error);
@@ -52,19 +52,34 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
   }
 }
 
-/** Apart from the call, since a stream holds its format: the body and the parameters must not last as long. */
-function formatOf(exchange: HttpExchange, { id, dialect, name }: Answered): ResponseFormat {
-  const isOld = dialect === SCHEMA_DIALECT;
-  const isJava = isOld && /^Java-http-client\b/.test(exchange.request.headers['user-agent'] ?? '');
-  return {
-    type: JSON_TYPE,
-    result(json) {
-      const result = dialect.result(name, json);
-      return replyText(id, 'result', isJava ? withTextAsArtifact(result) : result);
-    },
-    event: (json) => replyText(id, 'result', dialect.event(name, json)),
-    error: (error) => faultOf(exchange, id, error).body,
-  };
+/** Holds neither the body nor the parameters: a stream has it for as long as it lasts. */
+class JsonRpcFormat implements ResponseFormat {
+  readonly type = JSON_TYPE;
+  readonly #exchange: HttpExchange;
+  readonly #answered: Answered;
+
+  constructor(exchange: HttpExchange, answered: Answered) {
+    this.#exchange = exchange;
+    this.#answered = answered;
+  }
+
+  result(json: Json): string {
+    const { id, dialect, name } = this.#answered;
+    const result = dialect.result(name, json);
+    const isJava =
+      dialect === SCHEMA_DIALECT &&
+      /^Java-http-client\b/.test(this.#exchange.request.headers['user-agent'] ?? '');
+    return replyText(id, 'result', isJava ? withTextAsArtifact(result) : result);
+  }
+
+  event(json: JsonObject): string {
+    const { id, dialect, name } = this.#answered;
+    return replyText(id, 'result', dialect.event(name, json));
+  }
+
+  error(error: unknown): string {
+    return faultOf(this.#exchange, this.#answered.id, error).body;
+  }
 }
 
 interface Answered {

@@ -42,7 +42,7 @@ export class Streaming {
       const events = open()[Symbol.asyncIterator]();
       const first = events.next();
       await waitAtMost(OPEN_AFTER_MS, first, { ref: false });
-      const stream = new EventStream(exchange, this.#limits, { events, framing, headers, slot });
+      const stream = new EventStream(exchange, { events, framing, headers, slot, limits: this.#limits });
       exchange.answered();
       stream.pump(first);
     } catch (error) {
@@ -64,6 +64,7 @@ interface Pumped extends Pick<StreamCall, 'framing' | 'headers'> {
   readonly events: AsyncIterator<StreamResponse>;
   /** Disposed of when the stream has ended. */
   readonly slot: Disposable;
+  readonly limits: StreamLimits;
 }
 
 function frame(event: NumberedResponse, framing: Framing): string {
@@ -80,9 +81,10 @@ function frame(event: NumberedResponse, framing: Framing): string {
 class EventStream {
   readonly #response: ServerResponse;
   readonly #closing: AbortSignal;
-  readonly #pumped: Pumped;
-  readonly #bufferBytes: number;
-  readonly #stallMs: number;
+  readonly #events: AsyncIterator<StreamResponse>;
+  readonly #framing: Framing;
+  readonly #slot: Disposable;
+  readonly #limits: StreamLimits;
   readonly #heartbeat: NodeJS.Timeout;
   #pending = '';
   #flushSoon: NodeJS.Immediate | undefined;
@@ -91,18 +93,19 @@ class EventStream {
   readonly #isChunked: boolean;
 
   /** The headers leave with the first event, or at the end of this turn of the event loop. */
-  constructor({ response, closing }: HttpExchange, limits: StreamLimits, pumped: Pumped) {
+  constructor({ response, closing }: HttpExchange, { events, framing, headers, slot, limits }: Pumped) {
     this.#response = response;
     this.#closing = closing;
-    this.#pumped = pumped;
-    this.#bufferBytes = limits.streamBufferBytes;
-    this.#stallMs = stallMs(limits);
+    this.#events = events;
+    this.#framing = framing;
+    this.#slot = slot;
+    this.#limits = limits;
     this.#heartbeat = setInterval(() => this.#beat(), limits.heartbeatSeconds * 1_000).unref();
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
       'Cache-Control': 'no-store',
       'X-Accel-Buffering': 'no',
-      ...pumped.headers,
+      ...headers,
     });
     // Not where the app that mounts this server replaced the method, say to compress responses.
     this.#isChunked = response.chunkedEncoding && !Object.hasOwn(response, 'write');
@@ -119,29 +122,30 @@ class EventStream {
   readonly #take = ({ value, done }: IteratorResult<StreamResponse>): void => {
     if (done === true || this.#response.destroyed) return void this.#end();
     try {
-      const waiting = this.#send(frame(value, this.#pumped.framing));
-      if (waiting) void waiting.then(this.#next);
+      const waiting = this.#send(frame(value, this.#framing));
+      if (waiting) void waiting.then(() => this.#next());
       else this.#next();
     } catch (error) {
       this.#fail(error);
     }
   };
 
-  readonly #next = (): void => this.pump(this.#pumped.events.next());
+  #next(): void {
+    this.pump(this.#events.next());
+  }
 
   readonly #fail = (error: unknown): void => {
-    void this.#send(`event: error\ndata: ${this.#pumped.framing.error(error)}\n\n`);
+    void this.#send(`event: error\ndata: ${this.#framing.error(error)}\n\n`);
     void this.#end();
   };
 
   async #end(): Promise<void> {
-    const { events, slot } = this.#pumped;
     if (this.#closing.aborted) void this.#send(GOODBYE);
     try {
-      await events.return?.();
+      await this.#events.return?.();
       await this.#close();
     } finally {
-      slot[Symbol.dispose]();
+      this.#slot[Symbol.dispose]();
     }
   }
 
@@ -149,7 +153,7 @@ class EventStream {
   #send(text: string): Promise<void> | undefined {
     this.#pending += onOneLine(text);
     this.#flushSoon ??= setImmediate(() => this.#flush());
-    return this.#pending.length + this.#response.writableLength > this.#bufferBytes
+    return this.#pending.length + this.#response.writableLength > this.#limits.streamBufferBytes
       ? this.#drained()
       : undefined;
   }
@@ -189,14 +193,14 @@ class EventStream {
 
   async #drained(): Promise<void> {
     this.#flush();
-    if (this.#response.writableLength > this.#bufferBytes) await this.#readerTakes('drain');
+    if (this.#response.writableLength > this.#limits.streamBufferBytes) await this.#readerTakes('drain');
   }
 
   async #readerTakes(event: 'drain' | 'finish'): Promise<void> {
     const response = this.#response;
     await new Promise<void>((resolve) => {
       // Destroyed, since the unread buffer would keep an ended response open. The reader can resume by its cursor.
-      const timer = setTimeout(() => response.destroy(), this.#stallMs);
+      const timer = setTimeout(() => response.destroy(), stallMs(this.#limits));
       const leave = (): void => {
         clearTimeout(timer);
         response.off(event, leave).off('close', leave);

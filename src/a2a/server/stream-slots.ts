@@ -49,13 +49,27 @@ export class StreamSlots {
       throw tooMany('This server has reached its limit of open streams.', 'streams');
     if (this.#openOf.get(caller) >= this.#limits.streamsPerCaller)
       throw tooMany('This caller has reached its limit of open streams.', 'streamsPerCaller');
-    this.#count(caller, 1);
-    return { [Symbol.dispose]: () => this.#count(caller, -1) };
+    this.count(caller, 1);
+    return new Slot(this, caller);
   }
 
-  #count(caller: string, change: number): void {
+  count(caller: string, change: number): void {
     this.#open += change;
     this.#openOf.add(caller, change);
+  }
+}
+
+class Slot implements Disposable {
+  readonly #slots: StreamSlots;
+  readonly #caller: string;
+
+  constructor(slots: StreamSlots, caller: string) {
+    this.#slots = slots;
+    this.#caller = caller;
+  }
+
+  [Symbol.dispose](): void {
+    this.#slots.count(this.#caller, -1);
   }
 }
 
