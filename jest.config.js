@@ -12,7 +12,7 @@ const CAMPAIGNS = [
   'test/cli/idle-memory',
   'test/cli/local-embeddings',
   'test/cli/many-agents',
-  'test/console/(chat|figures|large|nodes|operators|pages|walk)',
+  'test/console/(chat|empty|figures|large|nodes|operators|pages|walk)',
   'test/e2e/payments',
   'test/evals/guide',
   'test/e2e/replicas',

@@ -1,6 +1,6 @@
 import type { AgentState } from '../../core/node-status.js';
 import { newId, owner } from './api.js';
-import { Mark } from './icons.js';
+import { Icon, Mark } from './icons.js';
 import { agentsOf, loadNode, node, readCard } from './node.js';
 import { Ago, Field, Form, link, Note, TwoClicks, useAction, useLoaded, writtenIn } from './page.js';
 import { visible } from './parts.js';
@@ -44,7 +44,12 @@ export function AgentsView() {
 }
 
 export function Lint({ findings }: Pick<Found, 'findings'>) {
-  if (findings.length === 0) return <p class="facts">Nothing is wrong with its card.</p>;
+  if (findings.length === 0)
+    return (
+      <p class="facts">
+        <Icon name="completed" /> Nothing is wrong with its card.
+      </p>
+    );
   return (
     <details>
       <summary>

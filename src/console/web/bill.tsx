@@ -6,7 +6,7 @@ import { Chart, partsOf, seriesOf } from './chart.js';
 import { Icon, Nothing } from './icons.js';
 import { node, nodeName } from './node.js';
 import { otherOwners, wordsOf } from './owners.js';
-import { Button, Choice, money, Note, number, saveFile, Table, useLoaded } from './page.js';
+import { Button, Choice, link, money, Note, number, saveFile, Table, useLoaded } from './page.js';
 
 interface BillRow extends UsageRow {
   readonly day: string;
@@ -37,6 +37,8 @@ const tokens = (rows: readonly BillRow[]) => rows.reduce((sum, row) => sum + row
 const nameIn = (row: BillRow, by: Group) => (by === 'node' ? nodeName(row.node) : (row[by] ?? ''));
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) => (a < b ? 1 : -1);
+
+const capital = ([first = '', ...rest]: string) => first.toUpperCase() + rest.join('');
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const MOST_DAYS = 60;
@@ -148,13 +150,16 @@ export function BillView() {
       {groups.length === 0 && (
         <Nothing icon="bill">
           <p>Your tasks have cost nothing yet. What they use is shown here once they end.</p>
+          <a class="button primary" href={link('chat')}>
+            Ask an agent
+          </a>
         </Nothing>
       )}
       {days.length > 0 && <Charts rows={value} by={group === 'day' ? 'model' : group} />}
       {groups.length > 0 && (
         <Table
           caption={`What ${ofAll ? 'the tasks of all owners' : 'your tasks'} cost, with all that they delegated`}
-          heads={[group, 'Tokens', 'In', 'Out', 'Money']}
+          heads={[capital(group), 'Tokens', 'In', 'Out', 'Money']}
         >
           <tbody>
             {groups.map(([name, rows]) => (

@@ -161,8 +161,8 @@ function Turn({ agent, id, onEdit, onChange }: TurnProps) {
       <Conversation view={view} onEdit={onEdit} />
       <Questions agent={agent} task={{ ...task.value, status: view.status }} />
       <p class="facts">
-        <a href={link('tasks', agent, id)}>
-          <State state={state} />, see how
+        <a class="bare" href={link('tasks', agent, id)}>
+          <State state={state} />, <u>see how</u>
         </a>{' '}
         {isAway.value && 'The connection is lost. The output continues as soon as the server responds.'}
       </p>

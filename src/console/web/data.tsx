@@ -59,7 +59,11 @@ export function DataView() {
         )}
         <h3>Names of secrets</h3>
         <p class="text">
-          {secrets.value ? secretWords(secrets.value.secrets.map(({ name }) => name)) : secrets.fault}
+          {secrets.value ? (
+            <SecretNames names={secrets.value.secrets.map(({ name }) => name)} />
+          ) : (
+            secrets.fault
+          )}
         </p>
         <h3>All of it</h3>
         <p class="buttons">
@@ -81,9 +85,13 @@ export function DataView() {
 
 const inMegabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1);
 
-function secretWords(secrets: readonly string[]): string {
-  if (secrets.length === 0) return 'You have no secrets. Store one with: npx lango secrets set NAME';
-  return `${secrets.join(', ')}. Their values never reach the browser.`;
+function SecretNames({ names: secrets }: Readonly<{ names: readonly string[] }>) {
+  if (secrets.length > 0) return <>{secrets.join(', ')}. Their values never reach the browser.</>;
+  return (
+    <>
+      You have no secrets. Store one with: <code>npx lango secrets set NAME</code>
+    </>
+  );
 }
 
 const NONE = 'You have no data of this kind.';

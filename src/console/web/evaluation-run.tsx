@@ -94,7 +94,8 @@ function Matrix({ run, shown }: Readonly<{ run: EvaluationRun; shown: string }>)
   const rows = [...Map.groupBy(results, caseOf)].filter(([, some]) => isShown(some));
   const isOfFiles = new Set(results.map(({ file }) => file)).size > 1;
   const cellsOf = (some: readonly Indexed[]) => Map.groupBy(some, variantOf);
-  if (rows.length === 0) return <Note>There is none of these.</Note>;
+  if (rows.length === 0)
+    return <Note>No case is like that. Choose “{SHOWN.all}” above to see them all.</Note>;
   return (
     <Table caption="Cases by what they compare" heads={['Case', ...variants.values()]}>
       <tbody>

@@ -30,10 +30,10 @@ interface GraphProps {
   readonly edges: readonly GraphEdge[];
 }
 
-const NODE_WIDTH = 210;
+const NODE_WIDTH = 215;
 const NODE_HEIGHT = 52;
 const EDGE_ROOM = 18;
-const COLUMN_GAP = 140;
+const COLUMN_GAP = 165;
 const ROW_GAP = 18;
 const MARGIN = 8;
 const NARROW_HEIGHT = 34;
@@ -41,8 +41,8 @@ const INDENT = 22;
 const DEEPEST = 6;
 const MOST_WIDTH = 480;
 const NARROW_CHARACTERS = 46;
-const NOTE_CHARACTERS = 16;
-const NAME_CHARACTERS = 19;
+const NOTE_CHARACTERS = 18;
+const NAME_CHARACTERS = 20;
 const WORDS_CHARACTERS = 26;
 const ICON = 15;
 const ICON_ROOM = 21;
@@ -192,7 +192,7 @@ function Node({ node, isNarrow }: Readonly<{ node: Placed; isNarrow: boolean }>)
       <text x={icon ? 12 + ICON_ROOM : 12} y={nameLine} class="name">
         {cut(name, NAME_CHARACTERS)}
       </text>
-      {mark && <DrawnIcon name={mark} x={isNarrow ? width - 12 - ICON : 12} y={noteLine - 11} size={MARK} />}
+      {mark && <DrawnIcon name={mark} x={isNarrow ? width - 12 - MARK : 12} y={noteLine - 11} size={MARK} />}
       <text
         x={isNarrow ? noteEnd : 12 + (mark ? MARK_ROOM : 0)}
         y={noteLine}

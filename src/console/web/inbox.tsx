@@ -75,6 +75,9 @@ export function InboxView() {
         <Nothing icon="approvals">
           <p>Nothing waits for you.</p>
           <p>A call that needs your decision is shown here, and its number in the menu.</p>
+          <p>
+            Until then, see <a href={link('tasks')}>what your agents did</a>.
+          </p>
         </Nothing>
       )}
       {value.map((waiting) => (

@@ -38,7 +38,13 @@ export function MapView() {
       {(fault || away) && <Note>{fault || away}</Note>}
       <Graph label="Agents and who asks them" {...drawn(status, edges)} />
       <Nodes nodes={nodes} />
-      <Edges edges={edges} />
+      {edges.length > 0 ? (
+        <Edges edges={edges} />
+      ) : (
+        <p>
+          Nobody asked an agent in this time. <a href={link('chat')}>Ask one</a>: its edges appear here.
+        </p>
+      )}
     </section>
   );
 }

@@ -5,7 +5,7 @@ import { leave } from './composer.js';
 import { Conversation } from './conversation.js';
 import { useFollowed, type Followed } from './follow.js';
 import { viewAt, type View } from './fold.js';
-import { Icon } from './icons.js';
+import { Icon, Nothing } from './icons.js';
 import { Button, dateTime, link, names, Note, place, Rows, TwoClicks, useAction } from './page.js';
 import { Copy, Json, Parts, visible } from './parts.js';
 import { Requests } from './requests.js';
@@ -220,7 +220,16 @@ function Tab({ tab, followed, task, shown: { view, count, move } }: TabProps) {
       return <Requests task={task} />;
     case 'artifacts': {
       const { artifacts } = view;
-      if (artifacts.length === 0) return <p>There are no artifacts at this event.</p>;
+      if (artifacts.length === 0)
+        return (
+          <Nothing icon="files">
+            <p>There are no artifacts at this event.</p>
+            <p>
+              An agent's answer and the files that it makes become artifacts. Move the slider to a later
+              event, or <a href={link('tasks', agent, id)}>read what was said so far</a>.
+            </p>
+          </Nothing>
+        );
       return (
         <>
           {artifacts.map(({ artifactId, name, parts }) => (

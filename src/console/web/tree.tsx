@@ -21,7 +21,10 @@ export function Tree({ task, at }: Readonly<{ task: Task; at: number | undefined
       {root && <Drawn root={root} below={below} />}
       <ul class="tree">{root && <Agent span={root} below={below} />}</ul>
       {below.get(root?.id)?.every((span) => !isDelegation(span)) && (
-        <p>The agent delegated nothing{at === undefined ? '' : ' up to this event'}.</p>
+        <p>
+          The agent delegated nothing{at === undefined ? '' : ' up to this event'}. Its own steps are in the
+          waterfall.
+        </p>
       )}
       {value.isCut && <p>The tree is too large to be shown whole.</p>}
     </>

@@ -197,16 +197,17 @@ function BarRow({ bar: { span, depth, isCritical }, scale, below, isChosen, onCh
   const first = Number(span.attributes['lango.time_to_first_text'] ?? 0) * 1_000;
   const failed = textIn(span, 'error.type') === undefined ? '' : 'failed';
   const time = duration(endedAt - startedAt) + (span.endedAt === undefined ? '…' : '');
-  const facts = [failed && textIn(span, 'error.type'), time, ...spentFacts(span, below)]
-    .filter(Boolean)
-    .join(' · ');
+  const brief = [failed && textIn(span, 'error.type'), time].filter(Boolean).join(' · ');
+  const more = spentFacts(span, below)
+    .map((words) => ` · ${words}`)
+    .join('');
   const isWide = isWideBar(left, right);
   return (
     <Button
       class="row bar-row"
       aria-pressed={isChosen}
       onClick={() => onChoose(span.id)}
-      title={`${words}: ${facts}`}
+      title={`${words}: ${brief}${more}`}
     >
       <span class="title" style={{ paddingLeft: `${Math.min(depth, 12) * 0.8}rem` }}>
         <Icon name={failed ? 'failed' : icon} /> {visible(words)}
@@ -223,7 +224,8 @@ function BarRow({ bar: { span, depth, isCritical }, scale, below, isChosen, onCh
           </span>
         )}
         <small class={isWide ? 'inside' : ''} style={labelPlace(left, right)}>
-          {facts}
+          {brief}
+          <span class="spare">{more}</span>
         </small>
       </span>
     </Button>
