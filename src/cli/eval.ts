@@ -111,7 +111,7 @@ export async function showDrift(call: Call<FolderFlags>): Promise<Report> {
         const day = new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
         return `${day}  ${changedTasks} of ${counted(tasks, 'task')} would be asked something else`;
       }),
-      ...ofNewest.map(({ what, turns }) => safeLine(`  ${counted(turns, 'turn')}  ${what}`)),
+      ...ofNewest.map(({ what, turns }) => `  ${counted(turns, 'turn')}  ${safeLine(what)}`),
     ],
     notes: nights.length > 0 ? [] : ['No night has been compared yet. See evaluations.sample.'],
   };

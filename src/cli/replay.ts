@@ -10,7 +10,7 @@ import { replayTask, type ReplayReport } from '../replay/replay.js';
 import { taskFileText, type TaskFile } from '../replay/task-file.js';
 import { withoutContent } from '../replay/without-content.js';
 import { EXIT } from '../terminal/exit.js';
-import { safeLine } from '../terminal/safe-text.js';
+import { safeLine, safeText } from '../terminal/safe-text.js';
 import type { Report, Result } from '../terminal/terminal.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { connect, type Call } from './connection.js';
@@ -104,7 +104,7 @@ function changeLines({ part, change, name, text }: Change): readonly string[] {
   const what = `${SIGNS[change]} ${part} ${name}`;
   if (part === 'model') return [safeLine(`${what} -> ${text}`)];
   const lines = text?.split('\n') ?? [];
-  return [safeLine(what), ...lines.map((line) => safeLine(`    ${line}`))];
+  return [safeLine(what), ...lines.map((line) => `    ${safeText(line)}`)];
 }
 
 /** The events of each side that are shown, and the characters of each. */

@@ -220,14 +220,16 @@ export function besides({ path }: Pick<CaseFile, 'path'>, name: string): string 
 
 /** Reads the record of a case. */
 export async function readRecord(path: string): Promise<TaskFile> {
-  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
-    const hint = 'Write it with: lango tasks export ID --out FILE';
-    throw new LangoError('not-found', `The record ${path} cannot be read (${codeOf(cause)}).`, {
-      hint,
-      cause,
-    });
+  const hint = 'Write it with: lango tasks export ID --out FILE';
+  return parseTaskFile(parseTaskText(await readNamed(path, { what: 'record', hint })));
+}
+
+/** Reads a file that a case names. Rejects with `not-found`. */
+export function readNamed(path: string, { what, hint }: Readonly<Record<'what' | 'hint', string>>) {
+  return readFile(path, 'utf8').catch((cause: unknown) => {
+    const text = `The ${what} ${path} cannot be read (${codeOf(cause)}).`;
+    throw new LangoError('not-found', text, { hint, cause });
   });
-  return parseTaskFile(parseTaskText(text));
 }
 
 function isPattern(source: string): boolean {

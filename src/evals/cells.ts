@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { canonicalJson } from '../core/canonical-json.js';
 import { LangoError } from '../core/errors.js';
 import { textPart, type Part } from '../core/message.js';
 import { repliesIn } from '../core/questions.js';
 import type { TaskFile } from '../replay/task-file.js';
-import { besides, readRecord, type CaseFile, type EvalCase, type ModelEntry } from './case-file.js';
+import {
+  besides,
+  readNamed,
+  readRecord,
+  type CaseFile,
+  type EvalCase,
+  type ModelEntry,
+} from './case-file.js';
 
 /** One run of one case: with one model, one instruction, and for one repeat. */
 export interface Cell {
@@ -46,7 +52,7 @@ async function cellsOfFile(file: CaseFile, ofRecords: boolean): Promise<readonly
     const { expect, record: _, ...work } = one;
     const rubrics = expect.flatMap(({ judge }) => judge ?? []);
     for (const [index, { model, instruction, repeat }] of variants.entries()) {
-      const text = instruction === undefined ? '' : await readFile(instruction, 'utf8');
+      const text = instruction === undefined ? '' : await readNamed(instruction, RULES);
       const varied = [model ?? '', text, repeat];
       const id = `${basename(file.path)}-${hashOf([resolve(file.path), work, rubrics, file.judge ?? '', varied, messages])}`;
       const about = { file, one, model, instruction, repeat, messages, agent, record };
@@ -55,6 +61,8 @@ async function cellsOfFile(file: CaseFile, ofRecords: boolean): Promise<readonly
   }
   return cells;
 }
+
+const RULES = { what: 'file of rules', hint: 'Name files in `instructions` of the file of cases.' };
 
 function variantsOf(file: CaseFile): readonly Pick<Cell, 'model' | 'instruction' | 'repeat'>[] {
   const { models = [undefined], instructions = [undefined], repeats = 1 } = file;

@@ -257,6 +257,14 @@ describe('lango eval --live', () => {
     ...['eval', file, '--live', '--config', path.join(folder, 'config.yaml'), '--home', home, ...more],
   ];
 
+  it('names the file of rules that is not there', async () => {
+    const one = { name: 'a', messages: ['Hello'], expect: [{ equals: 'Done.' }] };
+    await writeFile(file, JSON.stringify({ instructions: ['gone.md'], cases: [one] }));
+    const { code, stderr } = await langoHere(args());
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/file of rules .*gone.md cannot be read/)]);
+    expect(asked).toEqual([]);
+  });
+
   it('compares models and instructions, and repeats each', async () => {
     await writeFile(path.join(folder, 'brief.md'), 'Be brief.');
     await writeFile(path.join(folder, 'plain.md'), 'No rules.');
