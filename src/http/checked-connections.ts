@@ -14,7 +14,6 @@ import {
   isPublicAddress,
   portOf,
 } from './address-check.js';
-import { ForwardingAgent, TunnelingAgent } from './proxy-agents.js';
 import type { ProxyFor } from './proxy.js';
 
 /** Opens connections, each after a check of all addresses of the name. */
@@ -44,25 +43,22 @@ export function createCheckedAgents(options: CheckedOptions) {
     if (isAllowed(...at)) return unrestricted;
     return isConfigured(...at) ? settled : publicOnly;
   };
-  const overProxy = new Map<string, Agent>();
+  const overProxy = new Map<string, typeof publicOnly>();
   const proxied = (url: URL, proxy: URL): Agent => {
     // The proxy resolves the name, so only the text of the address can be checked here.
     if (choose(url) === publicOnly) {
       if (isBlockedPort(portOf(url))) throw new Error(REFUSAL_TEXTS.port);
       if (isPrivate(url.hostname)) throw new Error(REFUSAL_TEXTS.address);
     }
-    const key = `${url.protocol} ${proxy.href}`;
-    const isSecure = url.protocol === 'https:';
-    const agent =
-      overProxy.get(key) ?? (isSecure ? new TunnelingAgent(proxy, { ...trust }) : new ForwardingAgent(proxy));
-    overProxy.set(key, agent);
-    return agent;
+    const both = overProxy.get(proxy.href) ?? agents((agent) => agent, trust, proxy);
+    overProxy.set(proxy.href, both);
+    return agentIn(both, url);
   };
   return {
     /** Throws for an address that a proxy must not be asked for. */
     of(url: URL): Agent {
       const proxy = proxyFor?.(url);
-      return proxy ? proxied(url, proxy) : choose(url)[url.protocol === 'https:' ? 'https' : 'http'];
+      return proxy ? proxied(url, proxy) : agentIn(choose(url), url);
     },
     /** Opens a plain connection to the URL's host and port. The stream fails for a refused address: see `isAddressRefusal`. */
     connect(url: URL): Duplex {
@@ -79,9 +75,19 @@ export function createCheckedFetch(options: CheckedOptions): CheckedFetch {
   return (url, init) => nodeFetch(url, { ...init, agent: (hop) => agents.of(hop) });
 }
 
-function agents(check: <Kind extends Agent>(agent: Kind) => Kind, trust?: ServerTrust) {
-  return { http: check(new Agent()), https: check(new SecureAgent({ ...trust })) };
+const TUNNEL_MS = 30_000;
+
+/** Over a proxy, https goes through a tunnel, of which the proxy sees the name and the port alone. */
+function agents(check: <Kind extends Agent>(agent: Kind) => Kind, trust?: ServerTrust, proxy?: URL) {
+  const way = proxy && {
+    timeout: TUNNEL_MS,
+    proxyEnv: { HTTP_PROXY: proxy.href, HTTPS_PROXY: proxy.href },
+  };
+  return { http: check(new Agent(way)), https: check(new SecureAgent({ ...trust, ...way })) };
 }
+
+const agentIn = ({ http, https }: ReturnType<typeof agents>, { protocol }: URL): Agent =>
+  protocol === 'https:' ? https : http;
 
 /** Has the agent resolve names by `lookup`. */
 function resolving<Kind extends Agent>(agent: Kind, lookup: LookupFunction): Kind {

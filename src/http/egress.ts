@@ -3,11 +3,11 @@ import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import type { EgressOptions } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 import { Deadline } from '../core/time.js';
-import { REFUSAL_TEXTS, blockedPort, isAddressRefusal } from './address-check.js';
+import { REFUSAL_TEXTS, blockedPort, isAddressRefusal, portOf } from './address-check.js';
 import type { CheckedFetch } from './checked-connections.js';
 import { toWebResponse } from './egress-response.js';
 import { ValueCount } from './json-scan.js';
-import { refusal, type ProxyFor } from './proxy.js';
+import type { ProxyFor } from './proxy.js';
 
 interface CheckedOptions extends EgressOptions {
   readonly allowPrivate: readonly string[];
@@ -58,9 +58,7 @@ export function createEgress(options: CheckedOptions): typeof fetch {
         redirect: call.init.redirect ?? 'error',
         signal: deadline.signal,
       });
-      const proxy = options.proxyFor?.(call.url);
-      if (proxy && response.status === 407)
-        throw new Error(`The proxy ${proxy.host} ${refusal(407, call.url.host)}`);
+      if (response.status === 407 && options.proxyFor?.(call.url)) throw new Error(`${TUNNEL} HTTP/1.1 407`);
       const takesStream = options.streams === 'always' || acceptsStream(call.headers);
       const isStream = takesStream && response.ok && STREAMS.includes(typeOf(response));
       if (isStream) deadline.expect(idleMs, () => late(`${call.url.host} was silent for ${idleMs} ms.`));
@@ -142,12 +140,24 @@ function toEgressError(error: unknown, url: URL, { signal, privateHint, proxyFor
     const untrusted = `The certificate of ${url.host} is not trusted (${String(code)}).`;
     return new LangoError('unavailable', untrusted, { cause: error, hint, retryable: true });
   }
-  const [ofProxy] = /The proxy .*/.exec(text) ?? [];
   const proxy = proxyFor?.(url);
   const way = proxy ? ` through the proxy ${proxy.host}` : '';
   const why = typeof code === 'string' ? code : 'connection lost';
-  const message = `${url.host} cannot be reached${ofProxy ? `. ${ofProxy}` : `${way} (${why}).`}`;
-  return new LangoError('unavailable', message, { cause: error, retryable: true });
+  const status = text.includes(TUNNEL) ? /HTTP\/1\.\d (\d+)/.exec(text)?.[1] : undefined;
+  const reason = status ? `. The proxy ${proxy!.host} ${refusal(status, url)}` : `${way} (${why}).`;
+  const message = `${url.host} cannot be reached${reason}`;
+  // The error of Node 22 for a tunnel holds the password of the proxy.
+  return new LangoError('unavailable', message, { ...(!status && { cause: error }), retryable: true });
+}
+
+/** Begins Node's error for a proxy that opens no tunnel. Its end is the status line of the proxy. */
+const TUNNEL = 'Failed to establish tunnel';
+
+/** The reason of a proxy that refuses a connection, as the rest of a sentence about it. */
+function refusal(status: string, url: URL): string {
+  return status === '407'
+    ? 'wants another user name and password (HTTP 407): set them in egress.proxy.'
+    : `opens no connection to ${url.hostname}:${portOf(url)} (HTTP ${status}).`;
 }
 
 const UNKNOWN_AUTHORITY =

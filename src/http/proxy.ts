@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { isLoopback, plainHost } from '../core/addresses.js';
+import { percentDecoded } from '../core/text.js';
 import { portOf, rangesOf } from './address-check.js';
 
 /** The settings of `egress` about proxies. */
@@ -44,9 +45,14 @@ export function proxiesOf(settings: ProxySettings): readonly URL[] {
 
 /** The proxies for https and for http addresses. */
 function proxyUrls({ proxy = DIRECT, httpProxy = proxy }: ProxySettings) {
-  return [proxy, httpProxy].map((text) =>
-    text === DIRECT ? undefined : new URL(text.includes('://') ? text : `http://${text}`),
-  );
+  return [proxy, httpProxy].map((text) => {
+    if (text === DIRECT) return undefined;
+    const url = new URL(text.includes('://') ? text : `http://${text}`);
+    // Node decodes them, and takes no lone percent sign.
+    for (const part of ['username', 'password'] as const)
+      url[part] = encodeURIComponent(percentDecoded(url[part]));
+    return url;
+  });
 }
 
 /** Entries are names, with their subdomains, addresses, ranges such as `10.0.0.0/8`, or `*`; a port narrows them. */
@@ -67,11 +73,4 @@ function exceptions(entries: readonly string[]): (url: URL) => boolean {
       )
     );
   };
-}
-
-/** The reason of a proxy that refuses a connection, as the rest of a sentence about it. */
-export function refusal(status: number, target: string): string {
-  return status === 407
-    ? 'wants another user name and password (HTTP 407): set them in egress.proxy.'
-    : `opens no connection to ${target} (HTTP ${status}).`;
 }
