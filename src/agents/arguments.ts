@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LangoError, errorText } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import { readSchema } from '../core/json-schema.js';
-import { checkedSchema, modelSchema, VALIDATION_KEYWORDS, withFittedKeys } from '../core/model-schema.js';
+import { checkedSchema, modelSchema } from '../core/model-schema.js';
 import { schemaProblems, withFewBranches } from '../core/schema-check.js';
 import type { Tool } from '../core/tool.js';
 import { coerceArguments } from './coercion.js';
@@ -25,17 +25,17 @@ export function argumentReader<Schema extends z.ZodObject>(schema: Schema): Argu
   let full: JsonObject | undefined;
   // A schema with a rule for further keys keeps that rule.
   const strict = (): Schema => (strictSchema ??= schema.def.catchall ? schema : (schema.strict() as Schema));
+  const read = (): JsonObject => (full ??= readSchema(jsonSchemaOf(strict())));
   return {
     get parameters() {
-      return (parameters ??= withFittedKeys(jsonSchemaOf(strict())));
+      return (parameters ??= modelSchema(read()));
     },
     parse(value) {
       const parsed = strict().safeParse(value);
       // Of further keys, where they are taken, one may be a key that was renamed.
       const isClosed = strict().def.catchall instanceof z.ZodNever;
       if (parsed.success && isClosed) return { input: parsed.data, given: value };
-      full ??= readSchema(z.toJSONSchema(strict(), { io: 'input' }));
-      const given = coerceArguments(full, value);
+      const given = coerceArguments(read(), value);
       const coerced = strict().safeParse(given);
       if (coerced.success) return { input: coerced.data, given };
       return { problem: problemText(coerced.error, Object.keys(schema.shape)) };
@@ -87,18 +87,7 @@ export function assertDescribable({ name, schema }: Tool): void {
   }
 }
 
-function jsonSchemaOf(schema: z.ZodObject): JsonObject {
-  const parameters = z.toJSONSchema(schema, {
-    io: 'input',
-    override: ({ jsonSchema }) => {
-      for (const keyword of VALIDATION_KEYWORDS) delete jsonSchema[keyword];
-      // For a map, it describes the values.
-      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-    },
-  });
-  delete parameters.$schema;
-  return parameters as JsonObject;
-}
+const jsonSchemaOf = (schema: z.ZodObject) => z.toJSONSchema(schema, { io: 'input' });
 
 /** Names each wrong argument, what is wrong with it, and which arguments there are. */
 function problemText(error: z.ZodError, known: readonly string[]): string {

@@ -30,13 +30,11 @@ export function coerceArguments(schema: JsonObject, given: JsonObject): JsonObje
 }
 
 function coerce(schema: JsonObject, value: Json): Json {
-  const branches = allBranches(schema);
+  const branches = branchesOf(schema);
   const chosen = branches.length > 0 ? readingOf(branches, value) : value;
   const parts = (schema['allOf'] ?? []) as readonly JsonObject[];
   return parts.reduce<Json>((read, part) => coerce(part, read), readPlain(schema, chosen));
 }
-
-const allBranches = (schema: JsonObject) => [...branchesOf(schema, 'anyOf'), ...branchesOf(schema, 'oneOf')];
 
 /** The value as the one branch wants it that can take it; the value itself when several can, each in another way. */
 function readingOf(branches: readonly JsonObject[], value: Json): Json {
@@ -82,8 +80,8 @@ function toType(schema: JsonObject, value: Json): Json {
 function wantedTypes(schema: JsonObject): readonly string[] {
   const types = typesOf(schema);
   if (types.length > 0) return types;
-  const listed = schema['enum'] ?? (schema['const'] === undefined ? [] : [schema['const']]);
-  if ((listed as readonly Json[]).length > 0) return [...new Set((listed as readonly Json[]).map(typeOf))];
+  const listed = schema['enum'] as readonly Json[] | undefined;
+  if (listed) return [...new Set(listed.map(typeOf))];
   if (schema['properties'] !== undefined) return ['object'];
   return schema['items'] === undefined && schema['prefixItems'] === undefined ? [] : ['array'];
 }
@@ -145,7 +143,7 @@ function readObject(schema: JsonObject, given: JsonObject): JsonObject {
 /** Whether a text may be meant: any, or one of a list. */
 function takesText(schema: JsonObject): boolean {
   const types = wantedTypes(schema);
-  const branches = allBranches(schema);
+  const branches = branchesOf(schema);
   return (
     types.includes('string') || (types.length === 0 && (branches.length === 0 || branches.some(takesText)))
   );
@@ -156,7 +154,7 @@ function namesIn(members: Readonly<Record<string, JsonObject>>, given: JsonObjec
   const keys = Object.keys(given);
   if (keys.every((key) => Object.hasOwn(members, key))) return (key) => key;
   const known = Object.keys(members);
-  const fits = fittedKeys(known) ?? new Map<string, string>();
+  const fits = fittedKeys(known);
   const fitted = new Map([...fits].map(([name, fit]) => [fit, name]));
   const spelled = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
   const [knownBySpelling, keysBySpelling] = [Map.groupBy(known, spelled), Map.groupBy(keys, spelled)];

@@ -1,5 +1,5 @@
 import { LangoError } from './errors.js';
-import { defined, isJsonObject, mapMembers, type Json, type JsonObject } from './json.js';
+import { defined, isJsonObject, listIn, mapMembers, type Json, type JsonObject } from './json.js';
 import { percentDecoded, shorten } from './text.js';
 
 /** The largest schema of the arguments of one function, in bytes of JSON. */
@@ -41,7 +41,8 @@ const LENGTHS = ['minLength', 'maxLength', 'minItems', 'maxItems'];
 
 /**
  * Reads a JSON Schema of arguments, of any draft, as a plain one: draft 2020-12, references replaced by their targets, a
- * reference outside or too often into itself by any value. Patterns, formats and conditions are left out, because they are
+ * reference outside or too often into itself by any value. Each `const` is a list of one value, and `oneOf` is `anyOf`,
+ * since a value that fits several branches is for the receiver to refuse. Patterns, formats and conditions are left out, because they are
  * for the receiver to check. Throws `tool` for a schema that is too large or describes no object.
  */
 export function readSchema(given: unknown): JsonObject {
@@ -121,10 +122,10 @@ class SchemaReader {
       prefixItems: Array.isArray(prefix) ? prefix.map(node) : undefined,
       ...limitMembers(given),
     };
-    for (const key of ['anyOf', 'oneOf', 'allOf']) {
-      const branches = given[key];
-      if (Array.isArray(branches) && branches.length > 0) members[key] = branches.map(node);
-    }
+    const branchesIn = (key: string) => listIn(given[key]).map((one) => node(one as Json));
+    const [anyOf, second] = [branchesIn('anyOf'), branchesIn('oneOf')].filter(({ length }) => length > 0);
+    const allOf = [...branchesIn('allOf'), ...(second ? [{ anyOf: second }] : [])];
+    Object.assign(members, { anyOf, ...(allOf.length > 0 && { allOf }) });
     for (const key of ['then', 'else']) if (isJsonObject(given[key])) members[key] = node(given[key]);
     return defined(members);
   }
@@ -172,13 +173,9 @@ function typeMember(given: JsonObject): JsonObject {
 function valueMembers(given: JsonObject): JsonObject {
   const { enum: values, const: value, nullable, default: preset } = given;
   const isList = Array.isArray(values) && values.length > 0;
-  const listed = isList ? (values as readonly Json[]) : undefined;
+  const listed = value !== undefined ? [value] : isList ? (values as readonly Json[]) : undefined;
   const mayBeNull = nullable === true && listed && !listed.includes(null);
-  return {
-    enum: mayBeNull ? [...listed, null] : listed,
-    const: value,
-    default: preset,
-  };
+  return { enum: mayBeNull ? [...listed, null] : listed, default: preset };
 }
 
 /** The limits of values. In draft 4, `exclusiveMinimum: true` is about `minimum`. */

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { canonicalJson } from './canonical-json.js';
-import { isJsonObject, mapMembers, type Json, type JsonObject } from './json.js';
+import { defined, isJsonObject, mapMembers, type Json, type JsonObject } from './json.js';
 import { typesOf } from './json-schema.js';
 
 /** The names of arguments that all vendors take. */
-const FIT = /^[a-zA-Z0-9_.-]{1,64}$/;
+const FIT = /^[a-zA-Z0-9_.-]+$/;
 const UNFIT = /[^a-zA-Z0-9_.-]+/g;
-const LONGEST_KEY = 64;
+const LONGEST_NAME = 64;
 /** A name that a model may read as it is: of visible characters, and not as long as an instruction. */
 const READABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}$/u;
 const MARK_LENGTH = 6;
@@ -20,66 +20,45 @@ export const VALIDATION_KEYWORDS = [
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'propertyNames', '$schema'],
 ] as const;
 
-/** Names each key as all vendors take it: those that fit keep their names. Undefined when all fit. */
-export function fittedKeys(keys: readonly string[]): ReadonlyMap<string, string> | undefined {
-  if (keys.every((key) => FIT.test(key))) return undefined;
-  const taken = new Set(keys.filter((key) => FIT.test(key)));
+/**
+ * Gives each name another form: the one of `formOf`, as long as no other name has it, and it has 1 to 64 characters. Else
+ * with a hash of the name at its end.
+ */
+export function namesThatFit(
+  names: readonly string[],
+  formOf: (name: string) => string,
+): ReadonlyMap<string, string> {
+  const byForm = Map.groupBy(names, formOf);
   return new Map(
-    keys.map((key) => {
-      if (FIT.test(key)) return [key, key];
-      const plain = key.replace(UNFIT, '_').replace(/^_+|_+$/g, '');
-      const mark = `_${hash('sha256', key, 'hex').slice(0, MARK_LENGTH)}`;
-      const isAlone = FIT.test(plain) && !taken.has(plain);
-      const name = isAlone ? plain : `${plain.slice(0, LONGEST_KEY - mark.length) || 'key'}${mark}`;
-      taken.add(name);
-      return [key, name];
+    names.map((name) => {
+      const form = formOf(name);
+      const isOwn = form === name || byForm.get(form)!.length === 1;
+      if (isOwn && form !== '' && form.length <= LONGEST_NAME) return [name, form];
+      const mark = `_${hash('sha256', name, 'hex').slice(0, MARK_LENGTH)}`;
+      return [name, `${form.slice(0, LONGEST_NAME - mark.length) || 'key'}${mark}`];
     }),
   );
 }
 
-/** Renames the arguments of a schema, at all depths, as all vendors take them. Each renamed one says its own name, if readable. */
-export function withFittedKeys<Schema extends Json>(schema: Schema): Schema {
-  if (Array.isArray(schema)) return schema.map((one: Json) => withFittedKeys(one)) as unknown as Schema;
-  if (!isJsonObject(schema)) return schema;
-  const entries = Object.entries(schema).map(([key, value]) =>
-    key === 'enum' || key === 'const' || key === 'default' || key === 'properties'
-      ? [key, value]
-      : [key, withFittedKeys(value!)],
-  );
-  const fitted = Object.fromEntries(entries) as JsonObject;
-  const { properties, required } = fitted;
-  if (!isJsonObject(properties)) return fitted as Schema;
-  const names = fittedKeys(Object.keys(properties));
-  const nameOf = (key: string) => names?.get(key) ?? key;
-  const members = Object.entries(properties as Members).map(([key, value]) => {
-    const name = nameOf(key);
-    const member = withFittedKeys(value);
-    if (name === key) return [name, member];
-    if (!READABLE.test(key)) return [name, member];
-    const about = typeof member['description'] === 'string' ? ` ${member['description']}` : '';
-    return [name, { ...member, description: `(named ${JSON.stringify(key)})${about}` }];
-  });
-  return {
-    ...fitted,
-    properties: Object.fromEntries(members) as JsonObject,
-    ...(Array.isArray(required) && { required: (required as readonly string[]).map(nameOf) }),
-  } as JsonObject as Schema;
-}
+/** Names each key as all vendors take it: those that fit keep their names. */
+export const fittedKeys = (keys: readonly string[]): ReadonlyMap<string, string> =>
+  namesThatFit(keys, (key) => (FIT.test(key) ? key : key.replace(UNFIT, '_').replace(/^_+|_+$/g, '')));
 
-/** Describes arguments to a model: one plain object at the top, and no keyword that only refuses values. */
+/**
+ * Describes arguments of `readSchema` to a model: one plain object at the top, names that all vendors take, and no keyword
+ * that only refuses values.
+ */
 export function modelSchema(schema: JsonObject): JsonObject {
-  const { sets, ...merged } = flatten(schema);
-  const known = merged.required.filter((key) => Object.hasOwn(merged.properties, key));
+  const { sets, properties, required, further } = flatten(schema);
   const texts = [schema['description'], ...sets.map((one) => `Give one of these: ${one.join('; or ')}.`)];
   const description = texts.filter((one) => typeof one === 'string').join(' ');
-  const plain: JsonObject = {
+  return described({
     type: 'object',
     ...(description !== '' && { description }),
-    properties: merged.properties,
-    ...(known.length > 0 && { required: known }),
-    ...(merged.further !== undefined && { additionalProperties: merged.further }),
-  };
-  return withFittedKeys(described(plain));
+    properties,
+    required: required.filter((key) => Object.hasOwn(properties, key)),
+    ...(further !== undefined && { additionalProperties: further }),
+  });
 }
 
 /** The schema by which arguments are checked: it knows the names of all branches, and no others unless it says so. */
@@ -106,11 +85,11 @@ function flatten(schema: JsonObject): Flat {
     further: additionalProperties === false ? undefined : additionalProperties,
     sets: [],
   };
-  const choices = ['anyOf', 'oneOf'].map(branchesOf).filter((branches) => branches.length > 0);
+  const choices = branchesOf('anyOf');
   const conditional = ['then', 'else'].flatMap((key) => (isJsonObject(schema[key]) ? [schema[key]] : []));
   return [
     ...branchesOf('allOf').map(flatten),
-    ...choices.map((branches) => either(branches)),
+    ...(choices.length > 0 ? [either(choices)] : []),
     ...conditional.map((branch) => ({ ...flatten(branch), required: [], sets: [] })),
   ].reduce(both, own);
 }
@@ -150,22 +129,22 @@ function either(branches: readonly JsonObject[]): Flat {
 
 /** Describes a branch in words: its constants, and the members that it requires. */
 function needOf({ properties, required }: Flat): string {
-  const constants = Object.entries(properties).flatMap(([key, { const: value }]) =>
-    value === undefined ? [] : [`${key} ${JSON.stringify(value)}`],
-  );
-  const others = required.filter((key) => properties[key]?.['const'] === undefined);
-  return [...constants, ...others].join(' and ');
+  const constants = mapMembers(properties, ({ enum: values }) => (isOne(values) ? values[0] : undefined));
+  const named = Object.entries(defined(constants)).map(([key, one]) => `${key} ${JSON.stringify(one)}`);
+  return [...named, ...required.filter((key) => constants[key] === undefined)].join(' and ');
 }
+
+const isOne = (values: Json | undefined): values is readonly Json[] =>
+  Array.isArray(values) && values.length === 1;
 
 /** A schema for values of any of these. Equal ones are one, and constants become a list of values. */
 function oneOf(schemas: readonly JsonObject[]): JsonObject {
   const distinct = [...new Map(schemas.map((one) => [canonicalJson(one), one])).values()];
   if (distinct.length === 1) return distinct[0]!;
-  const lists = distinct.map(({ const: value, enum: values }) => (value === undefined ? values : [value]));
+  const lists = distinct.map(({ enum: values }) => values);
   if (lists.every((list) => Array.isArray(list))) {
     const values = [...new Map(lists.flat().map((one) => [canonicalJson(one), one])).values()] as Json[];
-    const { const: _, ...first } = distinct[0]!;
-    return { ...first, enum: values };
+    return { ...distinct[0]!, enum: values };
   }
   return distinct.length > MOST_ALTERNATIVES ? {} : { anyOf: distinct };
 }
@@ -173,26 +152,39 @@ function oneOf(schemas: readonly JsonObject[]): JsonObject {
 /** A part of a schema for a model. Vendors want `items` in each list, and take no tuples and no branches but `anyOf`. */
 function described(given: JsonObject): JsonObject {
   const schema = withoutAllOf(given);
-  const { properties, items, prefixItems, additionalProperties: further, const: value } = schema;
+  const { properties, items, prefixItems, additionalProperties: further, anyOf } = schema;
   const kept = Object.entries(schema).filter(([key]) => !CHANGED.has(key));
-  const branches = [schema['anyOf'], schema['oneOf']].find((one) => Array.isArray(one));
   const isList = items !== undefined || prefixItems !== undefined || typesOf(schema).includes('array');
   return {
     ...Object.fromEntries<Json | undefined>(kept),
-    ...(value !== undefined && { enum: [value] }),
-    ...(isJsonObject(properties) && { properties: mapMembers(properties as Members, described) }),
+    ...(isJsonObject(properties) && membersFor(properties as Members, listIn(schema, 'required'))),
     ...(isList && { items: itemsOf(items, prefixItems) }),
     ...(further === true && { additionalProperties: true }),
     ...(isJsonObject(further) && { additionalProperties: described(further) }),
-    ...(branches && { anyOf: (branches as readonly JsonObject[]).map(described) }),
+    ...(anyOf !== undefined && { anyOf: (anyOf as readonly JsonObject[]).map(described) }),
+  };
+}
+
+/** The members of an object under names that all vendors take. Each renamed one says its own name, if readable. */
+function membersFor(properties: Members, required: readonly string[]): JsonObject {
+  const names = fittedKeys(Object.keys(properties));
+  const members = Object.entries(properties).map(([key, value]) => {
+    const [name, member] = [names.get(key)!, described(value)];
+    if (name === key || !READABLE.test(key)) return [name, member];
+    const about = typeof member['description'] === 'string' ? ` ${member['description']}` : '';
+    return [name, { ...member, description: `(named ${JSON.stringify(key)})${about}` }];
+  });
+  return {
+    properties: Object.fromEntries(members) as JsonObject,
+    ...(required.length > 0 && { required: required.map((key) => names.get(key) ?? key) }),
   };
 }
 
 /** The keywords that a model gets in another form or not at all. */
 const CHANGED: ReadonlySet<string> = new Set([
   ...VALIDATION_KEYWORDS,
-  ...['properties', 'additionalProperties', 'items', 'prefixItems', 'const'],
-  ...['anyOf', 'oneOf', 'not', 'then', 'else'],
+  ...['properties', 'required', 'additionalProperties', 'items', 'prefixItems'],
+  ...['anyOf', 'not', 'then', 'else'],
 ]);
 
 /** Merges the members of `allOf` into the schema around it, whose own members win. */

@@ -22,7 +22,7 @@ export function schemaProblems(
   if (isJsonObject(schema['not'])) return [{ path, text: 'takes no value' }];
   if (types.length > 0 && !types.some((type) => isOfType(value, type)))
     return [{ path, text: `expected ${types.join(' or ')}, received ${typeOf(value)}` }];
-  const listed = schema['enum'] ?? (schema['const'] === undefined ? undefined : [schema['const']]);
+  const { enum: listed } = schema;
   if (Array.isArray(listed) && !listed.some((one: Json) => isSame(one, value)))
     return [{ path, text: `expected one of ${listed.map((one) => JSON.stringify(one)).join(', ')}` }];
   return [...ownProblems(schema, value, path), ...branchProblems(schema, value, path)];
@@ -80,8 +80,8 @@ export function withFewBranches<Result>(work: () => Result): Result {
 }
 
 /** The branches that may still be tried. */
-export function branchesOf(schema: JsonObject, key: 'anyOf' | 'oneOf'): readonly JsonObject[] {
-  const branches = (schema[key] ?? []) as readonly JsonObject[];
+export function branchesOf({ anyOf = [] }: JsonObject): readonly JsonObject[] {
+  const branches = anyOf as readonly JsonObject[];
   branchesLeft -= branches.length;
   return branchesLeft < 0 ? [] : branches;
 }
@@ -92,13 +92,9 @@ function branchProblems(schema: JsonObject, value: Json | undefined, path: Path)
     return found.filter((problem) => problem.unknown === undefined || problem.path.length > path.length);
   };
   const all = ((schema['allOf'] ?? []) as readonly JsonObject[]).flatMap(problemsOf);
-  const others = (['anyOf', 'oneOf'] as const).flatMap((key) => {
-    const found = branchesOf(schema, key).map(problemsOf);
-    if (found.length === 0 || found.some((one) => one.length === 0)) return [];
-    // The branch with the fewest problems is the one that was meant.
-    return found.reduce((best, one) => (one.length < best.length ? one : best));
-  });
-  return [...all, ...others];
+  const found = branchesOf(schema).map(problemsOf);
+  // The branch with the fewest problems is the one that was meant.
+  return [...all, ...(found.sort((a, b) => a.length - b.length)[0] ?? [])];
 }
 
 /** The keywords that limit numbers, or the length of texts and lists. */

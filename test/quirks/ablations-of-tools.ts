@@ -5,8 +5,8 @@ export const TOOL_RULES: readonly Ablation[] = [
   {
     rule: 'Names of arguments are made fit for all vendors.',
     file: 'src/core/model-schema.ts',
-    find: 'return withFittedKeys(described(plain));',
-    replace: 'return described(plain);',
+    find: 'const [name, member] = [names.get(key)!, described(value)];',
+    replace: 'const [name, member] = [key, described(value)];',
     red: ['mcp-odata', 'mcp-long_key', 'mcp-nested_keys', 'mcp-other_script'],
   },
   {
@@ -21,7 +21,7 @@ export const TOOL_RULES: readonly Ablation[] = [
     file: 'src/core/model-schema.ts',
     find: 'export function modelSchema(schema: JsonObject): JsonObject {',
     replace:
-      'export function modelSchema(schema: JsonObject): JsonObject { if (schema) return withFittedKeys(described(schema));',
+      'export function modelSchema(schema: JsonObject): JsonObject { if (schema) return described(schema);',
     red: ['mcp-root_any', 'mcp-root_one', 'mcp-root_if'],
   },
   {
@@ -90,7 +90,7 @@ export const TOOL_RULES: readonly Ablation[] = [
   {
     rule: 'Arguments of built-in tools are read as the schema means them.',
     file: 'src/agents/arguments.ts',
-    find: 'const given = coerceArguments(full, value);',
+    find: 'const given = coerceArguments(read(), value);',
     replace: 'const given = value;',
     red: ['arguments-nulls-Messages', 'arguments-number-Responses', 'arguments-spelling-Messages'],
   },

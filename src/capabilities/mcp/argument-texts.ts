@@ -27,7 +27,6 @@ function plainMember(key: string, value: Json): Json | undefined {
       const values = (value as readonly Json[]).filter(isPlain);
       return values.length === 0 ? undefined : values;
     }
-    case 'const':
     case 'default':
       return isPlain(value) ? value : undefined;
     case 'properties':

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { dataBeside } from '../../core/data-text.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { readSchema } from '../../core/json-schema.js';
+import { namesThatFit } from '../../core/model-schema.js';
 import type { Part } from '../../core/message.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
 import { safeLine } from '../../terminal/safe-text.js';
@@ -11,9 +11,7 @@ import type { CallToolResult, Definition } from './connection.js';
 import type { CallEnd } from './conversation.js';
 import type { McpServerOptions } from './options.js';
 
-const LONGEST_NAME = 64;
 const LONGEST_DESCRIPTION = 1_024;
-const MARK_LENGTH = 6;
 /** The longest wait of a call for a server that is started again. The time of the call begins after it. */
 const LONGEST_START_MS = 60_000;
 
@@ -29,17 +27,12 @@ interface ToolServer {
 
 /** Names each tool by its name on the server: cleaned, distinct, at most 64 characters, where needed with a hash. */
 export function toolNames(prefix: string, given: readonly string[]): ReadonlyMap<string, string> {
-  const cleaned = given.map((name) => name.toLowerCase().replace(/[^a-z0-9_]+/g, '_'));
-  return new Map(
-    given.map((name, index) => {
-      const clean = cleaned[index]!;
-      const isAlone = cleaned.filter((other) => other === clean).length === 1;
-      const plain = `${prefix}${clean}`;
-      if ((isAlone || clean === name) && plain.length <= LONGEST_NAME) return [name, plain];
-      const mark = `_${hash('sha256', name, 'hex').slice(0, MARK_LENGTH)}`;
-      return [name, `${plain.slice(0, LONGEST_NAME - mark.length)}${mark}`];
-    }),
+  const clean = (name: string) => name.toLowerCase().replace(/[^a-z0-9_]+/g, '_');
+  const names = namesThatFit(
+    given.map((name) => prefix + name),
+    clean,
   );
+  return new Map(given.map((name) => [name, names.get(prefix + name)!]));
 }
 
 interface McpToolParts {
