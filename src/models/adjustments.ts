@@ -4,72 +4,77 @@ import type { FunctionResult, ModelMessage, ModelRequest } from '../core/model.j
 import { systemText } from './conversation.js';
 import type { ModelFailure } from './failure.js';
 
-/**
- * The parts of requests that servers refuse or require: what a refusal names as its parameter, or else says. The first rule
- * counts that was not learned before. A name after "use" is what the server wants instead.
- */
-const RULES = {
-  /** The server requires thoughts with each message, also of other models. */
-  thoughts: /reasoning_content.*(must be passed|missing|required)|missing.*reasoning_content/is,
-  /** The server requires signatures of thoughts on calls, also of other models. */
-  signatures: /thought_signature.*(missing|required)|missing.*thought_signature/is,
-  /** The server takes no message of the user right after the result of a call. */
-  order: /role ['"`]?user['"`]? after role ['"`]?tool/i,
-  images:
-    /(not|n't|no endpoints?)[^.]*\bsupport[^.]*(image|vision)|(image|vision)[^.]*(not|n't) support|unknown variant ['"`]?image|image_url.*(only|not)/i,
-  stream_options: /stream_options|include_usage/,
-  max_tokens: /(?<!\buse ['"`]?)\bmax_tokens\b/i,
-  max_completion_tokens: /(?<!\buse ['"`]?)\bmax_completion_tokens\b/i,
-  max_output_tokens: /(?<!\buse ['"`]?)\bmax_output_tokens\b/i,
-  temperature: /\btemperature\b/i,
-  cache_control: /cache_control/,
-  tool_choice: /tool_choice/,
-  output: /response_format|json_schema|text\.format|output_config\.format|structured output/i,
-  strict: /\bstrict\b/i,
-  effort: /reasoning[._]effort|output_config|\beffort\b|^reasoning$/im,
-  include: /^include\b|\binclude\b.*not supported|encrypted content is not supported/im,
-  store: /^store$|['"`]store['"`]/m,
-  /** The members of the model's own messages that are sent back. */
-  members:
-    /reasoning_(content|details)|\breasoning\b|extra_content|thinking_blocks|provider_specific|messages[.[]\d+.*(extra|additional|unexpected|unknown|unsupported)/is,
-  thinking: /^thinking\b|thinking\.(type|budget)|budget_tokens|thinking is not supported/im,
-  system:
-    /system (role|message|prompt)s?\b.*not|role ['"`]?system|developer instruction|only user and assistant/i,
-  'null-content': /\bcontent\b.{0,60}(null|none|must be a string|valid string|field required)/is,
-};
-
-export type Adjustment = keyof typeof RULES;
-const PARTS = Object.keys(RULES) as Adjustment[];
-
 interface SentRequest {
   readonly request: ModelRequest;
   readonly tuning: Readonly<Partial<Record<'effort' | 'thinking' | 'temperature', unknown>>>;
 }
 
+/** A part of requests that servers refuse or require. */
+type Rule = readonly [
+  /** What a refusal names as its parameter, or else says. A name after "use" is what the server wants instead. */
+  said: RegExp,
+  /** Whether a request has the part: words of a refusal may name one that it has not. Default: each request has it. */
+  isIn?: (sent: SentRequest) => boolean,
+  /** The request without the part. Default: its body is written without the part. */
+  without?: (request: ModelRequest) => ModelRequest,
+];
+
 const hasAnswers = ({ request }: SentRequest) => request.messages.some(({ role }) => role === 'assistant');
+const hasImages = ({ request }: SentRequest) => request.messages.some((one) => imagesIn(one).length > 0);
 const hasSchema = ({ request }: SentRequest) => request.output !== undefined;
 
-/** Whether a request has the part: words of a refusal may name one that it has not. Default: each request has it. */
-const HAS: Readonly<Partial<Record<Adjustment, (sent: SentRequest) => boolean>>> = {
-  temperature: ({ tuning }) => tuning.temperature !== undefined,
-  effort: ({ tuning }) => tuning.effort !== undefined,
-  thinking: ({ tuning }) => tuning.thinking !== undefined,
-  output: hasSchema,
-  strict: hasSchema,
-  system: ({ request }) => request.system.length > 0,
-  images: ({ request }) => request.messages.some((message) => imagesIn(message).length > 0),
-  members: hasAnswers,
-  thoughts: hasAnswers,
-  signatures: hasAnswers,
-};
+/** The first rule counts that was not learned before. Requests are changed in this order. */
+const RULES = {
+  /** The server requires thoughts with each message, also of other models. */
+  thoughts: [/reasoning_content.*(must be passed|missing|required)|missing.*reasoning_content/is, hasAnswers],
+  /** The server requires signatures of thoughts on calls, also of other models. */
+  signatures: [/thought_signature.*(missing|required)|missing.*thought_signature/is, hasAnswers],
+  /** The server takes no message of the user right after the result of a call. */
+  order: [/role ['"`]?user['"`]? after role ['"`]?tool/i],
+  images: [
+    /(not|n't|no endpoints?)[^.]*\bsupport[^.]*(image|vision)|(image|vision)[^.]*(not|n't) support|unknown variant ['"`]?image|image_url.*(only|not)/i,
+    hasImages,
+    (request) => withImages(request, () => false),
+  ],
+  stream_options: [/stream_options|include_usage/],
+  max_tokens: [/(?<!\buse ['"`]?)\bmax_tokens\b/i],
+  max_completion_tokens: [/(?<!\buse ['"`]?)\bmax_completion_tokens\b/i],
+  max_output_tokens: [/(?<!\buse ['"`]?)\bmax_output_tokens\b/i],
+  temperature: [/\btemperature\b/i, ({ tuning }) => tuning.temperature !== undefined],
+  cache_control: [/cache_control/],
+  tool_choice: [/tool_choice/],
+  output: [
+    /response_format|json_schema|text\.format|output_config\.format|structured output/i,
+    hasSchema,
+    withSchemaInSystem,
+  ],
+  strict: [/\bstrict\b/i, hasSchema],
+  effort: [
+    /reasoning[._]effort|output_config|\beffort\b|^reasoning$/im,
+    ({ tuning }) => tuning.effort !== undefined,
+  ],
+  include: [/^include\b|\binclude\b.*not supported|encrypted content is not supported/im],
+  store: [/^store$|['"`]store['"`]/m],
+  /** The members of the model's own messages that are sent back. */
+  members: [
+    /reasoning_(content|details)|\breasoning\b|extra_content|thinking_blocks|provider_specific|messages[.[]\d+.*(extra|additional|unexpected|unknown|unsupported)/is,
+    hasAnswers,
+    withoutOwnBlocks,
+  ],
+  thinking: [
+    /^thinking\b|thinking\.(type|budget)|budget_tokens|thinking is not supported/im,
+    ({ tuning }) => tuning.thinking !== undefined,
+  ],
+  system: [
+    /system (role|message|prompt)s?\b.*not|role ['"`]?system|developer instruction|only user and assistant/i,
+    ({ request }) => request.system.length > 0,
+    withSystemInMessage,
+  ],
+  'null-content': [/\bcontent\b.{0,60}(null|none|must be a string|valid string|field required)/is],
+} satisfies Readonly<Record<string, Rule>>;
 
-/** The request without the part, in the order of these changes. Default: its body is written without the part. */
-const FIT: Readonly<Partial<Record<Adjustment, (request: ModelRequest) => ModelRequest>>> = {
-  output: withSchemaInSystem,
-  system: withSystemInMessage,
-  members: withoutOwnBlocks,
-  images: (request) => withImages(request, () => false),
-};
+export type Adjustment = keyof typeof RULES;
+const PARTS = Object.entries<Rule>(RULES) as [Adjustment, Rule][];
 
 /**
  * The known requirements of some servers of Chat Completions, by vendor, model or host. Each is taken back when the
@@ -153,16 +158,17 @@ export class Adjustments {
   /** The request without what the server refuses. */
   fit(request: ModelRequest): ModelRequest {
     let fit: ModelRequest = { ...request, maxTokens: Math.min(request.maxTokens, this.#largestOutput) };
-    for (const [part, change] of Object.entries(FIT)) if (this.has(part as Adjustment)) fit = change(fit);
+    for (const [part, [, , without]] of PARTS) if (without && this.has(part)) fit = without(fit);
     return this.#images.size === 0 ? fit : withImages(fit, (image) => !this.#images.has(hashOf(image)));
   }
 
   #learnRule(words: string, sent: SentRequest): Change | undefined {
-    const isMeant = (part: Adjustment): boolean => RULES[part].test(words) && (HAS[part]?.(sent) ?? true);
-    const found = PARTS.find((part) => !this.#learned.has(part) && isMeant(part));
-    if (!found) return undefined;
-    this.#learned.add(found);
-    return { part: found, undo: () => this.#learned.delete(found) };
+    const isMeant = ([, [said, isIn]]: (typeof PARTS)[number]): boolean =>
+      said.test(words) && (isIn?.(sent) ?? true);
+    const [part] = PARTS.find((one) => !this.#learned.has(one[0]) && isMeant(one)) ?? [];
+    if (!part) return undefined;
+    this.#learned.add(part);
+    return { part, undo: () => this.#learned.delete(part) };
   }
 
   #learnLimit(said: string, { maxTokens }: ModelRequest): Change | undefined {

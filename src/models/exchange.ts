@@ -1,5 +1,6 @@
 import type { JsonObject } from '../core/json.js';
 import type { AnswerBlock } from '../core/model.js';
+import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { toAnswer, type Ended } from './ends.js';
 import { connectionFailure, ModelFailure, type Endpoint } from './failure.js';
@@ -161,14 +162,9 @@ export function assertNotTooLong(characters: number): void {
 }
 
 async function bodyOf({ body }: Response, watch: SilenceWatch, exchange: Exchange): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of chunksOf(body ?? [], watch, exchange)) {
-    size += chunk.byteLength;
-    assertNotTooLong(size);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const whole = await text(chunksOf(body ?? [], watch, exchange));
+  assertNotTooLong(whole.length);
+  return whole;
 }
 
 async function* chunksOf(

@@ -62,8 +62,8 @@ export const TOOL_RULES: readonly Ablation[] = [
   {
     rule: 'Each definition and each block of an MCP server is judged alone.',
     file: 'src/capabilities/mcp/connection.ts',
-    find: 'messages.attach(transport);',
-    replace: '',
+    find: 'onmessage?.(messages.read(message), extra);',
+    replace: 'onmessage?.(message, extra);',
     red: ['mcp-bad_output', 'mcp-bad_annotation', 'mcp-bad_icon', 'mcp-unknown_block'],
   },
   {

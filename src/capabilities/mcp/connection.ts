@@ -58,7 +58,6 @@ export async function openConnection(options: McpServerOptions, listener: Listen
   const messages = new LenientMessages((text) =>
     logger.warn(`the MCP server ${server}: ${text}`, { server }),
   );
-  messages.attach(transport);
   const client = new library.Client(
     { name: 'lango', version: '1' },
     {
@@ -93,6 +92,8 @@ export async function openConnection(options: McpServerOptions, listener: Listen
     options.logger.debug('an MCP server misbehaves', { server: options.name, error: errorText(error) });
   try {
     await client.connect(transport, { timeout: CONNECT_MS });
+    const { onmessage } = transport;
+    transport.onmessage = (message, extra) => onmessage?.(messages.read(message), extra);
   } catch (error) {
     await transport.close();
     throw unreachable(error, stderr());

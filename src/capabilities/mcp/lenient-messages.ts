@@ -1,4 +1,3 @@
-import type { Transport } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import { errorText } from '../../core/errors.js';
 import { assertJsonValue, isJsonObject, isSafeJson, type Json, type JsonObject } from '../../core/json.js';
@@ -91,17 +90,6 @@ export class LenientMessages {
 
   constructor(warn: (text: string) => void) {
     this.#warn = warn;
-  }
-
-  /** Reads every message of this transport. Call it before the transport is connected. */
-  attach(transport: Transport): void {
-    let handler: Transport['onmessage'];
-    Object.defineProperty(transport, 'onmessage', {
-      get: () => handler,
-      set: (next: Transport['onmessage']) => {
-        handler = next && ((message, extra) => next(this.read(message), extra));
-      },
-    });
   }
 
   beginList(): void {

@@ -1,3 +1,4 @@
+import { addAbortSignal, type Stream } from 'node:stream';
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { JsonObject } from '../../core/json.js';
 import { silentLogger, type Logger } from '../../core/logger.js';
@@ -118,18 +119,12 @@ async function* partsOf(
   call.onBytes = () => watch.renew();
   watch.wait();
   const opened = Promise.resolve(calls.run(call, () => model.doStream(options)));
-  const reader = (await abortable(opened, watch.signal)).stream.getReader();
-  const cancel = (): void => void reader.cancel().catch(() => undefined);
-  watch.signal.addEventListener('abort', cancel, { once: true });
-  try {
-    for (;;) {
-      watch.wait();
-      const { done, value } = await calls.run(call, () => reader.read());
-      watch.rest();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    cancel();
+  const { stream } = await abortable(opened, watch.signal);
+  // Node takes a stream of the web too, against its types.
+  addAbortSignal(watch.signal, stream as unknown as Stream);
+  for await (const part of stream) {
+    watch.rest();
+    yield part;
+    watch.wait();
   }
 }
