@@ -100,7 +100,6 @@ const OPENERS: readonly string[] = [
   // The egress client: it checks every address at the connection.
   'http/checked-connections.ts',
   // The proxy that the operator named, for the egress client.
-  'http/proxy-agents.ts',
   // The database that the operator named.
   'storage/postgres/connection.ts',
   // The collector that the operator named.

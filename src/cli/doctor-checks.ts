@@ -2,15 +2,12 @@ import { once } from 'node:events';
 import { constants, existsSync } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
 import { DATABASE_MARKS } from '../app.js';
 import type { Config } from '../config/config.js';
 import type { LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
 import { folderProblem } from '../disk/private-file.js';
-import { plainHost } from '../core/addresses.js';
-import { codeOf, errorText, isLangoError } from '../core/errors.js';
-import { portOf } from '../http/address-check.js';
+import { errorText, isLangoError } from '../core/errors.js';
 import { describeProxies, proxiesOf } from '../http/proxy.js';
 
 /** One result of `lango doctor`. */
@@ -139,27 +136,13 @@ async function busyPort(host: string, port: number): Promise<string | undefined>
   }
 }
 
-const CONNECT_MS = 3_000;
-
-/** Connects to a proxy. Resolves with the reason when that fails. */
-async function connectProblem(proxy: URL): Promise<string | undefined> {
-  const socket = connect({ host: plainHost(proxy.hostname), port: Number(portOf(proxy)) });
-  try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS) });
-    return undefined;
-  } catch (error) {
-    return codeOf(error) ?? 'no answer in time';
-  } finally {
-    socket.destroy();
-  }
-}
-
 /** Tells the proxies of outgoing requests, and whether each accepts connections. */
 export async function checkProxy({ egress }: LoadedConfig['settings']): Promise<CheckResult> {
   const check = 'proxy';
   const text = describeProxies(egress);
   if (text === undefined)
     return ok(check, 'none: requests leave directly (egress.proxy, HTTPS_PROXY, HTTP_PROXY)');
+  const { connectProblem } = await import('../http/checked-connections.js');
   for (const proxy of proxiesOf(egress)) {
     const problem = await connectProblem(proxy);
     if (problem === undefined) continue;

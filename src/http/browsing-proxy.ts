@@ -100,13 +100,14 @@ class ProxyConnections {
   /** Forwards a request for an http:// address. */
   forward(request: IncomingMessage, response: ServerResponse): void {
     const url = targetOf(request.url ?? '');
-    if (!url || this.#isFull(url)) {
+    const agent = url && this.#allowed(url, () => this.#agents.of(url));
+    if (!agent) {
       response.writeHead(403).end();
       return;
     }
     const method = request.method ?? 'GET';
     const headers = withoutHopHeaders(request.headers);
-    const outgoing = openRequest(url, { method, headers, agent: this.#agents.of(url) });
+    const outgoing = openRequest(url, { method, headers, agent });
     outgoing.on('socket', (socket) => this.#track(socket));
     outgoing.setTimeout(IDLE_MS, () => outgoing.destroy(new Error('silent for too long')));
     outgoing.on('error', (error) => {
@@ -129,8 +130,8 @@ class ProxyConnections {
   tunnel(request: IncomingMessage, client: Duplex, head: Buffer): void {
     client.on('error', () => client.destroy());
     const url = targetOf(`http://${request.url ?? ''}`);
-    if (!url || this.#isFull(url)) return refuse(client, 403);
-    const upstream = this.#agents.connect(url);
+    const upstream = url && this.#allowed(url, () => this.#agents.connect(url));
+    if (!upstream) return refuse(client, 403);
     this.#track(upstream);
     this.#track(client);
     upstream.on('error', (error) => refuse(client, this.#report(url, error) === 'private' ? 403 : 502));
@@ -143,6 +144,17 @@ class ProxyConnections {
       upstream.pipe(client);
       client.pipe(upstream);
     });
+  }
+
+  /** Returns what `open` opens; undefined, with a report, when it may not. */
+  #allowed<Opened>(url: URL, open: () => Opened): Opened | undefined {
+    if (this.#isFull(url)) return undefined;
+    try {
+      return open();
+    } catch (error) {
+      this.#report(url, error);
+      return undefined;
+    }
   }
 
   #track(stream: Duplex): void {
@@ -163,7 +175,7 @@ class ProxyConnections {
     return isFull;
   }
 
-  #report(url: URL, error: Error): ConnectionFailure['why'] {
+  #report(url: URL, error: unknown): ConnectionFailure['why'] {
     const why = isAddressRefusal(errorText(error)) ? 'private' : 'unreachable';
     this.#options.onFailure({ host: hostOf(url), why });
     return why;

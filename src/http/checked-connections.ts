@@ -1,11 +1,14 @@
-import { lookup, type LookupAddress } from 'node:dns';
-import { Agent, type ClientRequestArgs } from 'node:http';
+import { lookup as lookupName, type LookupAddress } from 'node:dns';
+import { once } from 'node:events';
+import { Agent, type AgentOptions } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
-import { Socket, isIP, type LookupFunction } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import nodeFetch from 'node-fetch';
 import type { RequestInit, Response } from 'node-fetch';
+import { plainHost } from '../core/addresses.js';
+import { codeOf } from '../core/errors.js';
 import type { ServerTrust } from '../core/http.js';
+import { defined } from '../core/json.js';
 import {
   REFUSAL_TEXTS,
   allowList,
@@ -30,41 +33,42 @@ interface CheckedOptions {
   readonly proxyFor?: ProxyFor | undefined;
 }
 
-export function createCheckedAgents(options: CheckedOptions) {
-  const { allowPrivate, configured = [], trust, proxyFor } = options;
+const TUNNEL_MS = 30_000;
+
+/** Makes agents and connections. Both throw for a refused address, or fail with one once its name is known: see `isAddressRefusal`. */
+export function createCheckedAgents({ allowPrivate, configured = [], trust, proxyFor }: CheckedOptions) {
   const isAllowed = allowList(allowPrivate);
   const isConfigured = allowList(configured);
-  const publicOnly = agents(refusingPrivate, trust);
-  const unrestricted = agents((agent) => agent, trust);
   const settledLookup = createSettledLookup();
-  const settled = agents((agent) => resolving(agent, settledLookup), trust);
-  const choose = (url: URL): typeof publicOnly => {
+  /** The function that resolves the name, unless any address will do. Throws for what the text of a URL shows. */
+  const lookupFor = (url: URL, isRefused = isPrivateAddress): { readonly lookup?: LookupFunction } => {
     const at = [url.hostname, portOf(url)] as const;
-    if (isAllowed(...at)) return unrestricted;
-    return isConfigured(...at) ? settled : publicOnly;
+    if (isAllowed(...at)) return {};
+    if (isConfigured(...at)) return { lookup: settledLookup };
+    if (isBlockedPort(portOf(url))) throw new Error(REFUSAL_TEXTS.port);
+    if (isRefused(url.hostname)) throw new Error(REFUSAL_TEXTS.address);
+    return { lookup: publicLookup };
   };
-  const overProxy = new Map<string, typeof publicOnly>();
-  const proxied = (url: URL, proxy: URL): Agent => {
-    // The proxy resolves the name, so only the text of the address can be checked here.
-    if (choose(url) === publicOnly) {
-      if (isBlockedPort(portOf(url))) throw new Error(REFUSAL_TEXTS.port);
-      if (isPrivate(url.hostname)) throw new Error(REFUSAL_TEXTS.address);
-    }
-    const both = overProxy.get(proxy.href) ?? agents((agent) => agent, trust, proxy);
-    overProxy.set(proxy.href, both);
-    return agentIn(both, url);
+  const made = new Map<unknown, { readonly http: Agent; readonly https: Agent }>();
+  const agentIn = (key: unknown, options: AgentOptions, { protocol }: URL): Agent => {
+    const make = () => ({ http: new Agent(options), https: new SecureAgent({ ...trust, ...options }) });
+    const both = made.get(key) ?? make();
+    made.set(key, both);
+    return protocol === 'https:' ? both.https : both.http;
   };
   return {
-    /** Throws for an address that a proxy must not be asked for. */
     of(url: URL): Agent {
       const proxy = proxyFor?.(url);
-      return proxy ? proxied(url, proxy) : agentIn(choose(url), url);
+      // A proxy resolves the name, so only the text of the address can be checked here.
+      const { lookup } = lookupFor(url, proxy ? isPrivate : isPrivateAddress);
+      if (!proxy) return agentIn(lookup, defined({ lookup }), url);
+      // For https, it opens a tunnel, of which it sees the name and the port alone.
+      const proxyEnv = { HTTP_PROXY: proxy.href, HTTPS_PROXY: proxy.href };
+      return agentIn(proxy.href, { timeout: TUNNEL_MS, proxyEnv }, url);
     },
-    /** Opens a plain connection to the URL's host and port. The stream fails for a refused address: see `isAddressRefusal`. */
-    connect(url: URL): Duplex {
-      const host = url.hostname.replace(/^\[|\]$/g, '');
-      return choose(url).http.createConnection({ host, port: Number(portOf(url)) })!;
-    },
+    /** Opens a plain connection to the URL's host and port. */
+    connect: (url: URL): Socket =>
+      connect({ host: plainHost(url.hostname), port: Number(portOf(url)), ...lookupFor(url) }),
   };
 }
 
@@ -75,45 +79,15 @@ export function createCheckedFetch(options: CheckedOptions): CheckedFetch {
   return (url, init) => nodeFetch(url, { ...init, agent: (hop) => agents.of(hop) });
 }
 
-const TUNNEL_MS = 30_000;
-
-/** Over a proxy, https goes through a tunnel, of which the proxy sees the name and the port alone. */
-function agents(check: <Kind extends Agent>(agent: Kind) => Kind, trust?: ServerTrust, proxy?: URL) {
-  const way = proxy && {
-    timeout: TUNNEL_MS,
-    proxyEnv: { HTTP_PROXY: proxy.href, HTTPS_PROXY: proxy.href },
-  };
-  return { http: check(new Agent(way)), https: check(new SecureAgent({ ...trust, ...way })) };
-}
-
-const agentIn = ({ http, https }: ReturnType<typeof agents>, { protocol }: URL): Agent =>
-  protocol === 'https:' ? https : http;
-
-/** Has the agent resolve names by `lookup`. */
-function resolving<Kind extends Agent>(agent: Kind, lookup: LookupFunction): Kind {
-  const connect = agent.createConnection.bind(agent);
-  agent.createConnection = (options, connected) => connect({ ...options, lookup }, connected);
-  return agent;
-}
-
-/** Has the agent connect to public addresses only. */
-function refusingPrivate<Kind extends Agent>(agent: Kind): Kind {
-  const connect = resolving(agent, publicLookup).createConnection.bind(agent);
-  agent.createConnection = (options, connected) => refusedSocket(options) ?? connect(options, connected);
-  return agent;
-}
-
-/** Returns a failed socket for a port or an address that is refused; undefined for a name, whose addresses are not known yet. */
-function refusedSocket({ host, port }: ClientRequestArgs): Socket | undefined {
-  const isPrivate = isIP(host ?? '') !== 0 && !isPublicAddress(host ?? '');
-  if (!isPrivate && !isBlockedPort(port ?? 0)) return undefined;
-  return new Socket().destroy(new Error(isPrivate ? REFUSAL_TEXTS.address : REFUSAL_TEXTS.port));
+function isPrivateAddress(hostname: string): boolean {
+  const host = plainHost(hostname);
+  return isIP(host) !== 0 && !isPublicAddress(host);
 }
 
 /** Makes a `dns.lookup` that fails for a name whose addresses are refused. `isPublic`: all of them are. */
 function lookupThat(accepts: (name: string, isPublic: boolean) => boolean): LookupFunction {
   return (name, options, done) => {
-    lookup(name, { ...options, all: true }, (error, found: LookupAddress[]) => {
+    lookupName(name, { ...options, all: true }, (error, found: LookupAddress[]) => {
       const [first] = found ?? [];
       if (error || !first) return done(error ?? new Error(`${name} has no address`), []);
       const isPublic = found.every(({ address }) => isPublicAddress(address));
@@ -133,4 +107,19 @@ function createSettledLookup(): LookupFunction {
     if (isPublic) publicNames.add(name);
     return !publicNames.has(name) || isPublic;
   });
+}
+
+const CONNECT_MS = 3_000;
+
+/** Connects to a proxy. Resolves with the reason when that fails. */
+export async function connectProblem(proxy: URL): Promise<string | undefined> {
+  const socket = connect({ host: plainHost(proxy.hostname), port: Number(portOf(proxy)) });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS) });
+    return undefined;
+  } catch (error) {
+    return codeOf(error) ?? 'no answer in time';
+  } finally {
+    socket.destroy();
+  }
 }
