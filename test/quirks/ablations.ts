@@ -130,9 +130,9 @@ export const ABLATIONS: readonly Ablation[] = [
   },
   {
     rule: 'The user name and password of a proxy are sent to it.',
-    file: 'src/http/proxy-agents.ts',
-    find: "return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` };",
-    replace: 'return login ? {} : {};',
+    file: 'src/http/checked-connections.ts',
+    find: 'const proxyEnv = { HTTP_PROXY: proxy.href,',
+    replace: 'const proxyEnv = { HTTP_PROXY: proxy.origin,',
     red: ['proxy-Chat Completions'],
   },
   {
@@ -152,15 +152,15 @@ export const ABLATIONS: readonly Ablation[] = [
   {
     rule: 'Behind a proxy the text of an address is checked.',
     file: 'src/http/checked-connections.ts',
-    find: 'if (isPrivate(url.hostname)) throw new Error(REFUSAL_TEXTS.address);',
-    replace: '',
+    find: 'lookupFor(url, proxy ? isPrivate : isPrivateAddress)',
+    replace: 'lookupFor(url, proxy ? () => false : isPrivateAddress)',
     red: ['proxy-private'],
   },
   {
     rule: 'A refusal of the proxy is told as such.',
     file: 'src/http/egress.ts',
-    find: 'if (proxy && response.status === 407)',
-    replace: 'if (proxy && response.status === 1)',
+    find: 'if (response.status === 407 &&',
+    replace: 'if (response.status === 1 &&',
     red: ['proxy-refuses-407-http://model.invalid'],
   },
   {
