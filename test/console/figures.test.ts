@@ -222,16 +222,27 @@ describeConsole('what the console draws', () => {
       ['1.0', 'HTTP+JSON'],
       ['1.0', 'GRPC'],
       ['0.3', 'JSONRPC'],
+      ['0.3', 'GRPC'],
     ] as const) {
       await page.getByRole('button', { name: `${transport} ${version} at` }).click();
       await page.getByRole('button', { name: 'Call it' }).click();
       const good = transport === 'GRPC' ? 0 : 200;
       await page.getByText(new RegExp(`Status ${good}, \\d+ frames,\\s+as specified`)).waitFor();
       await page
-        .getByText(version === '1.0' ? '"TASK_STATE_COMPLETED"' : '"completed"')
+        .getByText(version === '0.3' && transport === 'JSONRPC' ? '"completed"' : '"TASK_STATE_COMPLETED"')
         .first()
         .waitFor();
     }
+    // What comes over gRPC is text too, and its other operations are checked as well.
+    await page.getByLabel('Text of the message').fill('something hostile');
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByText('<script>window.hurt=1').first().waitFor();
+    expect(await page.evaluate('window.hurt')).toBeUndefined();
+    await page.getByLabel('Operation').selectOption('GetTask');
+    await page.getByLabel('Id of the task').fill('a/b');
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByText('name: must be tasks/ID').waitFor();
+    await page.getByRole('button', { name: 'JSONRPC 0.3 at' }).click();
     await shot(page, 'inspector');
     expect(await seriousFaults(page)).toEqual([]);
     expect(await page.locator('main').innerText()).not.toContain(TOKEN);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Inspection } from '../../src/core/inspection.js';
-import { checkFrame } from '../../src/a2a/client/frame-check.js';
+import { checkFrame, checkRequest } from '../../src/a2a/client/frame-check.js';
 import { operatorHandlers } from '../../src/owners/service.js';
 import { OPERATIONS, operationsOf, paramsOf, requestOf } from '../../src/console/web/inspector-calls.js';
 import { sendText, startServer, type TestServer } from '../support/server.js';
@@ -69,6 +69,40 @@ const BINDINGS = [
   ['0.3', 'GRPC'],
 ] as const;
 type Card = Readonly<{ supportedInterfaces: readonly Readonly<{ url: string; protocolBinding: string }>[] }>;
+
+/** An operation has no parameters that could be wrong, or the check names what is wrong in them. */
+const FREE = ['ListTasks', 'GetExtendedAgentCard'];
+/** Requests of HTTP+JSON that have no body: all is in their path. */
+const WITHOUT_BODY = /^(?:Get|List|Delete|Cancel|Subscribe)/;
+
+it.each(BINDINGS)(
+  'names what is wrong in the request of each operation of %s over %s',
+  (version, transport) => {
+    const unchecked = operationsOf(version).filter((operation) => {
+      if (FREE.includes(operation) || (transport === 'HTTP+JSON' && WITHOUT_BODY.test(operation)))
+        return false;
+      const wrong = { message: 1, config: 1, id: '', name: 'x', parent: 'x', taskId: '', url: 'x' };
+      const call = { jsonrpc: '2.0', id: 1, method: operation, params: wrong };
+      const body = JSON.stringify(transport === 'JSONRPC' ? call : wrong);
+      return checkRequest(body, { version, transport, operation }).length === 0;
+    });
+    expect(unchecked).toEqual([]);
+  },
+);
+
+it.each(BINDINGS)(
+  'names what is wrong in the result of each operation of %s over %s',
+  (version, transport) => {
+    const unchecked = operationsOf(version).filter((operation) => {
+      const result = { tasks: 1, configs: 1, name: '', kind: 'x', task: 1 };
+      const frame = transport === 'JSONRPC' ? { jsonrpc: '2.0', id: 1, result } : result;
+      const status = transport === 'GRPC' ? 0 : 200;
+      return checkFrame(JSON.stringify(frame), { version, transport, operation }, status).length === 0;
+    });
+    // The result of a deletion is empty.
+    expect(unchecked).toEqual(['DeleteTaskPushNotificationConfig']);
+  },
+);
 
 it('sends what an operator asks for by the rules of egress, and shows and checks each event', async () => {
   const task = { id: 't', contextId: 'c', status: { state: 'TASK_STATE_DONE' } };

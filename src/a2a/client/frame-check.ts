@@ -51,12 +51,19 @@ const webhook = z.looseObject({ url: z.url() });
 const ofTask = z.looseObject({ taskId: id });
 const config = webhook.extend({ taskId: id });
 type Schemas = Readonly<Record<string, z.ZodType>>;
+const skill = z.looseObject({ id, name: z.string().min(1, 'must not be empty') });
+/** The members that cards of both versions have. The linter of cards says more. */
+const card = z.looseObject({
+  ...{ name: id, description: name, version: id },
+  skills: z.array(skill).optional(),
+});
 const RESULTS: Schemas = {
   SendMessage: oneOf({ task, message }),
   ...{ SendStreamingMessage: streamed, SubscribeToTask: streamed },
   ...{ GetTask: task, CancelTask: task, ListTasks: page },
   ...{ CreateTaskPushNotificationConfig: config, GetTaskPushNotificationConfig: config },
   ListTaskPushNotificationConfigs: z.looseObject({ configs: z.array(config) }),
+  GetExtendedAgentCard: card,
 };
 const sending = z.looseObject({ message, configuration: z.looseObject({}).optional(), metadata });
 const named = z.looseObject({ id });
@@ -106,6 +113,7 @@ const OLD_RESULTS: Schemas = {
   ...{ GetTask: oldTask, CancelTask: oldTask },
   ...{ CreateTaskPushNotificationConfig: oldConfig, GetTaskPushNotificationConfig: oldConfig },
   ListTaskPushNotificationConfigs: z.array(oldConfig),
+  GetExtendedAgentCard: card,
 };
 const oldSending = z.looseObject({ message: oldMessage, configuration: z.looseObject({}).optional() });
 const OLD_PARAMS: Schemas = {
@@ -148,9 +156,29 @@ const PROTO_RESULTS: Schemas = {
   ...{ GetTask: protoTask, CancelTask: protoTask },
   ...{ CreateTaskPushNotificationConfig: protoConfig, GetTaskPushNotificationConfig: protoConfig },
   ListTaskPushNotificationConfigs: z.looseObject({ configs: z.array(protoConfig).optional() }),
+  GetExtendedAgentCard: card,
 };
 const protoSending = z.looseObject({ message: protoMessage, configuration: z.looseObject({}).optional() });
-const PROTO_BODIES: Schemas = { SendMessage: protoSending, SendStreamingMessage: protoSending };
+const protoSet = z.looseObject({ config: z.looseObject({ pushNotificationConfig: webhook }) });
+const PROTO_BODIES: Schemas = {
+  ...{ SendMessage: protoSending, SendStreamingMessage: protoSending },
+  CreateTaskPushNotificationConfig: protoSet,
+};
+/** gRPC of 0.3 names tasks and configurations as resources. */
+const taskName = z.string().regex(/^tasks\/[^/]+$/, 'must be tasks/ID');
+const configName = z
+  .string()
+  .regex(/^tasks\/[^/]+\/pushNotificationConfigs\/[^/]+$/, 'must be tasks/ID/pushNotificationConfigs/ID');
+const ofTaskName = z.looseObject({ name: taskName });
+const ofConfigName = z.looseObject({ name: configName });
+const belowTask = z.looseObject({ parent: taskName });
+const PROTO_PARAMS: Schemas = {
+  ...{ SendMessage: protoSending, SendStreamingMessage: protoSending },
+  ...{ GetTask: ofTaskName, CancelTask: ofTaskName, SubscribeToTask: ofTaskName },
+  CreateTaskPushNotificationConfig: protoSet.extend({ parent: taskName }),
+  ...{ GetTaskPushNotificationConfig: ofConfigName, DeleteTaskPushNotificationConfig: ofConfigName },
+  ListTaskPushNotificationConfigs: belowTask,
+};
 
 const call = { jsonrpc: z.literal('2.0'), id: z.union([z.string(), z.number(), z.null()]) };
 const envelope = oneOf({ result: z.unknown(), error: z.looseObject({ code: z.int(), message: name }) }, call);
@@ -183,13 +211,13 @@ export function checkFrame(text: string, { version, transport, operation }: Expe
 export function checkRequest(body: string | undefined, { version, transport, operation }: Expected) {
   if (body === undefined) return [];
   return checkJson(body, (json) => {
-    const bodies = transport === 'GRPC' ? PARAMS : BODIES;
-    if (transport !== 'JSONRPC')
-      return problemsOf((version === '1.0' ? bodies : PROTO_BODIES)[operation], json, '');
+    const isNew = version === '1.0';
+    if (transport === 'GRPC') return problemsOf((isNew ? PARAMS : PROTO_PARAMS)[operation], json, '');
+    if (transport === 'HTTP+JSON') return problemsOf((isNew ? BODIES : PROTO_BODIES)[operation], json, '');
     const params = isJsonObject(json) ? (json['params'] ?? {}) : {};
     return [
       ...problemsOf(calling, json, ''),
-      ...problemsOf((version === '1.0' ? PARAMS : OLD_PARAMS)[operation], params, 'params'),
+      ...problemsOf((isNew ? PARAMS : OLD_PARAMS)[operation], params, 'params'),
     ];
   });
 }

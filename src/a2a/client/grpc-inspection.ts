@@ -22,14 +22,7 @@ import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { Metadata, type ServiceDefinition, type StatusObject } from '@grpc/grpc-js';
 import { LangoError } from '../../core/errors.js';
 import type { Expected, GrpcInspection, InspectedRequest } from '../../core/inspection.js';
-import {
-  assertJsonValue,
-  isJsonObject,
-  mapMembers,
-  objectIn,
-  textIn,
-  type JsonObject,
-} from '../../core/json.js';
+import { assertJsonValue, isJsonObject, objectIn, textIn, type JsonObject } from '../../core/json.js';
 import { fromDecoded, toConfig, toMessage } from '../translate/old-messages.js';
 import { boundedReader, openGrpcConnection } from './grpc-channel.js';
 import { parseGrpcAddress, type GrpcRules } from './grpc-transport.js';
@@ -95,14 +88,19 @@ function oldRequest({ message, config, configuration, name, ...others }: JsonObj
   };
 }
 
+/** One of several members of a part, which is there also when it is empty. */
+const CHOSEN: readonly string[] = ['text', 'fileWithUri', 'fileWithBytes'];
+/** Free JSON of the agent. */
+const OPAQUE: readonly string[] = ['metadata', 'data'];
+
 /** As proto JSON has it: members with their default values are absent. */
 function withoutDefaults(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutDefaults);
   if (!isJsonObject(value)) return value;
   const isDefault = (one: unknown) => one === '' || one === false || (Array.isArray(one) && one.length === 0);
-  return mapMembers(
-    Object.fromEntries(Object.entries(value).filter(([, member]) => !isDefault(member))),
-    withoutDefaults,
+  const given = Object.entries(value).filter(([name, one]) => CHOSEN.includes(name) || !isDefault(one));
+  return Object.fromEntries(
+    given.map(([name, one]) => [name, OPAQUE.includes(name) ? one : withoutDefaults(one)]),
   );
 }
 
