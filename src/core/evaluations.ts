@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** The use of a task with the tasks below it. */
 export interface Use {
   readonly tokens: number;
@@ -25,77 +27,71 @@ export interface CaseResult extends Partial<Use> {
   readonly record?: string;
 }
 
-export type Figure = 'cost' | 'tokens' | 'seconds';
+const [text, number] = [z.string(), z.number()];
+const [maybeText, maybeNumber] = [text.exactOptional(), number.exactOptional()];
+const varied = { name: text, file: text, model: maybeText, instruction: maybeText };
 
-export interface Spread {
-  readonly mean: number;
-  /** The standard deviation of the repeats. */
-  readonly deviation: number;
-}
+export const caseResult = z.object({
+  ...varied,
+  ...{ repeat: maybeNumber, passed: z.boolean(), failures: z.array(text).readonly() },
+  ...{ tokens: maybeNumber, turns: maybeNumber, seconds: maybeNumber, cost: maybeNumber },
+  ...{ taskId: maybeText, record: maybeText },
+}) satisfies z.ZodType<CaseResult>;
 
-/** The results of a case with one model and one instruction, before and now. */
-export interface CaseChange extends Pick<CaseResult, 'name' | 'file' | 'model' | 'instruction'> {
-  /** `unclear`: another number of repeats passed, but that many differ by chance too. */
-  readonly change: 'better' | 'worse' | 'same' | 'unclear' | 'new' | 'gone';
-  /** The number of repeats that passed, of all; undefined where there is none. */
-  readonly before?: readonly [passed: number, all: number];
-  readonly now?: readonly [passed: number, all: number];
-  /** The figures that differ by more than their repeats do. */
-  readonly figures: Readonly<Partial<Record<Figure, { readonly before: Spread; readonly now: Spread }>>>;
-}
+const figure = z.enum(['cost', 'tokens', 'seconds']);
+/** The mean of repeats, and their standard deviation. */
+const spread = z.object({ mean: number, deviation: number });
+/** How many repeats passed, of all; absent where there is none. */
+const counts = z.tuple([number, number]).readonly().exactOptional();
 
-/** The findings of a night. They hold counts and names, and no contents. */
-export interface DriftReport {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  /** The tasks that were compared, and those of them whose models would be asked something else now. */
-  readonly tasks: number;
-  readonly changedTasks: number;
-  readonly turns: number;
-  readonly changedTurns: number;
-  /** Each part that is another now, with the number of turns. */
-  readonly changes: readonly { readonly what: string; readonly turns: number }[];
-}
+/**
+ * The results of a case with one model and one instruction, before and now. `unclear`: another number of repeats passed, but
+ * that many differ by chance too. `figures`: those that differ by more than their repeats do.
+ */
+const caseChange = z.object({
+  ...varied,
+  change: z.enum(['better', 'worse', 'same', 'unclear', 'new', 'gone']),
+  ...{ before: counts, now: counts },
+  figures: z.partialRecord(figure, z.object({ before: spread, now: spread })),
+});
 
-/** The results of a run for one file of cases. */
-interface FileFigures {
-  readonly file: string;
-  readonly cases: number;
-  readonly results: number;
-  readonly passed: number;
-  /** The tasks whose use is known, and their time. */
-  readonly tasks: number;
-  readonly seconds: number;
-  /** Absent when a task has no price. */
-  readonly cost?: number;
-}
+/**
+ * The findings of a night, which hold counts and names, and no contents: the tasks that were compared, those of them whose
+ * models would be asked something else now, and each part that is another one, with the number of turns.
+ */
+export const driftReport = z.object({
+  ...{ at: number, tasks: number, changedTasks: number, turns: number, changedTurns: number },
+  changes: z.array(z.object({ what: text, turns: number })).readonly(),
+});
 
-/** A run in one line. */
-export interface RunLine {
-  readonly name: string;
-  /** The end of the run, or the newest task of one that has not ended, in milliseconds since the epoch. */
-  readonly at: number;
-  readonly hasEnded: boolean;
-  /** The tasks that are done. */
-  readonly tasks: number;
-  /** Empty for a run that has not ended. */
-  readonly files: readonly FileFigures[];
-}
+/** The results of a run for one file of cases: `tasks` and `seconds` are of those whose use is known. */
+const fileFigures = z.object({
+  ...{ file: text, cases: number, results: number, passed: number },
+  ...{ tasks: number, seconds: number, cost: maybeNumber },
+});
 
-/** A run that has ended, compared with another one. */
-export interface EvaluationRun {
-  readonly name: string;
-  readonly at: number;
-  readonly currency: string;
-  readonly results: readonly CaseResult[];
-  /** The run that it is compared with; absent for the first one of its cases. */
-  readonly before?: string;
-  readonly changes: readonly CaseChange[];
-}
+/** A run in one line. One that has not ended has no `files`, and `at` is the time of its newest task. */
+const runLine = z.object({
+  ...{ name: text, at: number, hasEnded: z.boolean(), tasks: number },
+  files: z.array(fileFigures).readonly(),
+});
+
+/** A run that has ended, and the run `before` that it is compared with; none for the first one of its cases. */
+export const evaluationRun = z.object({
+  ...{ name: text, at: number, currency: text, before: maybeText },
+  ...{ results: z.array(caseResult).readonly(), changes: z.array(caseChange).readonly() },
+});
 
 /** The newest runs and nights of a data folder, the newest first. */
-export interface Evaluations {
-  readonly currency: string;
-  readonly runs: readonly RunLine[];
-  readonly nights: readonly DriftReport[];
-}
+export const evaluations = z.object({
+  currency: text,
+  ...{ runs: z.array(runLine).readonly(), nights: z.array(driftReport).readonly() },
+});
+
+export type Figure = z.output<typeof figure>;
+export type Spread = Readonly<z.output<typeof spread>>;
+export type CaseChange = Readonly<z.output<typeof caseChange>>;
+export type DriftReport = Readonly<z.output<typeof driftReport>>;
+export type RunLine = Readonly<z.output<typeof runLine>>;
+export type EvaluationRun = Readonly<z.output<typeof evaluationRun>>;
+export type Evaluations = Readonly<z.output<typeof evaluations>>;
