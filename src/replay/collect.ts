@@ -1,7 +1,7 @@
 import type { AgentLimits } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import { defined } from '../core/json.js';
-import type { Journal } from '../core/journal.js';
+import { readPages, type Journal } from '../core/journal.js';
 import type { Scope, TaskEvent } from '../core/task.js';
 import type { RecordedTask, TaskPage } from './task-file.js';
 
@@ -33,12 +33,12 @@ export function createTaskRecords({ tasks, limits: all, node }: RecordParts) {
     }
     const events: RecordedTask['events'][number][] = [];
     let head = after;
-    for (let size = 0; size < PAGE_SIZE && head < task.head;) {
-      const read = await tasks.read(taskId, head, EVENTS_PER_READ);
-      if (read.length === 0) break;
+    let size = 0;
+    for await (const read of readPages(tasks, taskId, { after, head: task.head, size: EVENTS_PER_READ })) {
       head = read.at(-1)!.seq;
       events.push(...read.map(toRecorded));
       size += JSON.stringify(read).length;
+      if (size >= PAGE_SIZE) break;
     }
     const { id, agent, contextId, parentTaskId, fork, state, createdAt } = task;
     const { scopes: ___, trace: ____, ...grant } = task.grant;

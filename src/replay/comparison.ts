@@ -1,5 +1,5 @@
 import { canonicalJson } from '../core/canonical-json.js';
-import { isJsonObject, type Json } from '../core/json.js';
+import { isJsonObject, mapMembers, type Json } from '../core/json.js';
 import type { EventBody, NewEvent, TaskEvent } from '../core/task.js';
 import { isEndedFromOutside, rootOf, stepOfId, type Pass } from './passes.js';
 
@@ -39,7 +39,8 @@ export function firstDivergence(pass: Pass, agent: string, now: readonly NewEven
   return first && { seq: first.a?.seq, recorded: plain(first.a), now: plain(instead) };
 }
 
-type Lanes<Entry> = ReadonlyMap<string, readonly Entry[]>;
+/** What was done at the same time, by the calls and the texts that it belongs to. */
+export type Lanes<Entry> = ReadonlyMap<string, readonly Entry[]>;
 
 interface Parting<Entry> {
   readonly a: Entry | undefined;
@@ -191,7 +192,5 @@ function withoutExpiry(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutExpiry);
   if (!isJsonObject(value)) return value;
   const { expiresAt: _, ...rest } = value;
-  return Object.fromEntries(
-    Object.entries(rest).map(([key, member]) => [key, withoutExpiry(member as Json)]),
-  );
+  return mapMembers(rest, (member) => withoutExpiry(member as Json));
 }

@@ -1,9 +1,9 @@
 import { canonicalJson } from '../core/canonical-json.js';
 import type { ComparedEvent, Divergence } from '../core/fork.js';
-import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { isJsonObject, mapMembers, textIn, type Json, type JsonObject } from '../core/json.js';
 import type { EventBody, Scope } from '../core/task.js';
 import { readWhole, type ReadRecord } from './collect.js';
-import { partings } from './comparison.js';
+import { partings, type Lanes } from './comparison.js';
 import { rootOf, stepOfId } from './passes.js';
 import type { RecordedTask } from './task-file.js';
 
@@ -23,7 +23,7 @@ export interface TaskDifference {
 /** Finds the first event at which two tasks part; undefined when both did the same. Steps at the same time have no order. */
 export function differenceOf(a: RecordedTask, b: RecordedTask): TaskDifference | undefined {
   const [ofA, ofB] = [deedsOf(a), deedsOf(b)];
-  const [first] = partings(lanesOf(ofA), lanesOf(ofB), isSame);
+  const [first] = partings(ofA, ofB, isSame);
   return first && { a: from(ofA, first.a), b: from(ofB, first.b) };
 }
 
@@ -43,28 +43,13 @@ export function createComparison(readRecord: ReadRecord) {
 }
 
 function toCompared({ seq, author, what: { type, ...rest } }: Deed): ComparedEvent {
-  return {
-    seq,
-    author,
-    type: typeof type === 'string' ? type : '',
-    text: JSON.stringify(rest).slice(0, SHOWN_CHARACTERS),
-  };
+  return { seq, author, type: textIn(type), text: JSON.stringify(rest).slice(0, SHOWN_CHARACTERS) };
 }
 
-interface Placed {
-  readonly deed: Deed;
-  /** The call that it belongs to, or the turns of the task. */
-  readonly lane: string;
-}
-
-function lanesOf(deeds: readonly Placed[]): ReadonlyMap<string, readonly Deed[]> {
-  const lanes = [...Map.groupBy(deeds, ({ lane }) => lane)];
-  return new Map(lanes.map(([lane, placed]) => [lane, placed.map(({ deed }) => deed)]));
-}
-
-function from(placed: readonly Placed[], first: Deed | undefined): readonly Deed[] {
-  const deeds = placed.map(({ deed }) => deed);
-  return first ? deeds.slice(deeds.indexOf(first)) : [];
+/** The deeds of all lanes from one on. */
+function from(lanes: Lanes<Deed>, first: Deed | undefined): readonly Deed[] {
+  const deeds = first ? [...lanes.values()].flat().filter(({ seq }) => seq >= first.seq) : [];
+  return deeds.toSorted((a, b) => a.seq - b.seq);
 }
 
 function isSame({ a, b }: Readonly<Record<'a' | 'b', Deed | undefined>>): boolean {
@@ -84,12 +69,14 @@ const DEEDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-function deedsOf({ agent, events }: RecordedTask): readonly Placed[] {
+/** The deeds of each call, and those of the turns of the task. */
+function deedsOf({ agent, events }: RecordedTask): Lanes<Deed> {
   const done = events.filter(({ body }) => DEEDS.has(body.type));
-  return done.map(({ seq, author = agent, body }) => {
-    const what = plain(body as unknown as Json) as JsonObject;
-    return { deed: { seq, author, what }, lane: laneOf(body) };
+  const lanes = [...Map.groupBy(done, ({ body }) => laneOf(body))];
+  const deedOf = ({ seq, author = agent, body }: (typeof done)[number]): Deed => ({
+    ...{ seq, author, what: plain(body as unknown as Json) as JsonObject },
   });
+  return new Map(lanes.map(([lane, some]) => [lane, some.map(deedOf)]));
 }
 
 /** The members that are others in every task. */
@@ -109,11 +96,10 @@ function plain(value: Json): Json {
   if (Array.isArray(value)) return (value as Json[]).map(plain);
   if (!isJsonObject(value)) return value;
   const kept = Object.entries(value).filter(([name, member]) => !LEFT_OUT.has(name) && member !== undefined);
-  return Object.fromEntries(
-    kept.map(([name, member]): [string, Json] => {
-      // A question and a reply to it, in a part of a message, name its hash.
-      const isReply = name === 'data' && isJsonObject(member) && ('answer' in member || 'question' in member);
-      return [name, CONTENT.has(name) && !isReply ? (member as Json) : plain(member as Json)];
-    }),
-  );
+  return mapMembers(Object.fromEntries(kept), (given, name) => {
+    const member = given as Json;
+    // A question and a reply to it, in a part of a message, name its hash.
+    const isReply = name === 'data' && isJsonObject(member) && ('answer' in member || 'question' in member);
+    return CONTENT.has(name) && !isReply ? member : plain(member);
+  });
 }

@@ -5,7 +5,8 @@ import { newId } from '../core/ids.js';
 import { textPart } from '../core/message.js';
 import { functionCalls, NO_USAGE, type FunctionResult } from '../core/model.js';
 import type { Agent } from '../core/agent.js';
-import type { Journal } from '../core/journal.js';
+import { defined } from '../core/json.js';
+import { readPages, type Journal } from '../core/journal.js';
 import {
   isInterrupted,
   isTerminal,
@@ -43,7 +44,6 @@ interface ForkParts {
 type Intent = BodyOf<'tool-call'> | BodyOf<'delegation-start'>;
 type Result = BodyOf<'tool-result'> | BodyOf<'delegation-end'>;
 
-const EVENTS_PER_READ = 1_000;
 /** The author of the events that a fork begins with. */
 const FORK_AUTHOR = 'fork';
 
@@ -64,13 +64,12 @@ export function createTaskFork({ journal, agents, isTrial }: ForkParts) {
       throw new LangoError('not-found', `You have no task "${request.taskId}" on this server.`, { hint });
     }
     assertForkable(parent, { agents, isTrial });
-    const all = await readAll(journal, parent);
+    const all: TaskEvent[] = [];
+    for await (const read of readPages(journal, parent.id, { after: 0, head: parent.head }))
+      all.push(...read);
     const at = placeOf(all, request.at);
     const { tools, fromOutside } = parent.grant;
-    const own = narrowGrant(grantFor(parent.agent), {
-      ...(tools && { tools }),
-      ...(fromOutside && { fromOutside }),
-    });
+    const own = narrowGrant(grantFor(parent.agent), defined({ tools, fromOutside }));
     const id = newId();
     const events = eventsOfFork({ all, at, id, request }).map((body) => ({
       author: body.type === 'message' ? 'user' : body.type === 'fork' ? FORK_AUTHOR : parent.agent,
@@ -90,16 +89,6 @@ function assertForkable(
   if (runner && 'rehearse' in runner) return;
   const text = `The task ${id} cannot be forked: its agent ${agent} is no agent of this server that asks a model.`;
   throw new LangoError('invalid-input', text);
-}
-
-async function readAll(journal: Pick<Journal, 'read'>, { id, head }: TaskRecord) {
-  const events: TaskEvent[] = [];
-  while (events.length < head) {
-    const page = await journal.read(id, events.length, EVENTS_PER_READ);
-    if (page.length === 0) break;
-    events.push(...page);
-  }
-  return events;
 }
 
 /** An ended task takes no more events, so a fork parts from it before its end. */
@@ -124,13 +113,8 @@ function eventsOfFork({ all, at, id, request }: ForkPlan): readonly EventBody[] 
   const begun = intentsIn(shared);
   const replaced = new Set(results.map(({ step }) => step));
   const open = [...begun.values()].filter(({ step }) => !replaced.has(step));
-  const variation = {
-    ...(model !== undefined && { model }),
-    ...(instruction !== undefined && { instruction }),
-    ...(tools && { tools }),
-  };
   return [
-    { type: 'fork', taskId, seq: at, ...variation },
+    { type: 'fork', taskId, seq: at, ...defined({ model, instruction, tools }) },
     ...open.flatMap((intent) => closingOf(intent, shared, all)),
     ...results.flatMap(({ step, text }) => {
       const intent = begun.get(step);
@@ -172,18 +156,12 @@ function closingOf(
   const known = shared.findLast(isOfCall) ?? all.map(({ body }) => body).findLast(isOfCall);
   if (known?.step === step && shared.includes(known)) return [];
   if (!known) return [resultOf(intent, `The call has no result: ${NOT_RECORDED}.`, true)];
-  const { reason, author, peerContextId } = known as Partial<BodyOf<'delegation-end'>>;
-  const about = {
-    ...(reason && { reason }),
-    ...(author && { author }),
-    ...(peerContextId && { peerContextId }),
-  };
   const { fromOutside } = known;
-  const result = { ...known.result, id: intent.callId };
-  const mark = fromOutside ? { fromOutside } : {};
-  if (known.type === 'tool-result') return [{ type: 'tool-result', step, result, ...mark }];
-  const { agent, state } = known;
-  return [{ type: 'delegation-end', step, agent, state, result, usage: NO_USAGE, ...about, ...mark }];
+  const about = { step, result: { ...known.result, id: intent.callId }, ...defined({ fromOutside }) };
+  if (known.type === 'tool-result') return [{ type: 'tool-result', ...about }];
+  const { agent, state, reason, author, peerContextId } = known;
+  const end = { agent, state, usage: NO_USAGE, ...defined({ reason, author, peerContextId }) };
+  return [{ type: 'delegation-end', ...end, ...about }];
 }
 
 function resultOf(intent: Intent, content: string, isError = false): EventBody {
