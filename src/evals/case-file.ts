@@ -12,6 +12,8 @@ import { parseTaskFile, parseTaskText, type TaskFile } from '../replay/task-file
 const text = z.string().min(1);
 const amount = z.number().min(0);
 const count = z.int().min(0);
+const position = z.int().min(1);
+const texts = z.array(text).min(1);
 const data = z.record(z.string(), z.json());
 
 /** Each expectation has exactly one of these keys. */
@@ -73,49 +75,35 @@ const stub = z.strictObject({
 const evalCase = z
   .strictObject({
     name: text.describe('What the case shows, as a sentence. Unique in the file.'),
-    record: text
-      .optional()
-      .describe('The file of `lango tasks export`. With `--live --record` it is written.'),
-    at: z
-      .int()
-      .min(1)
-      .optional()
-      .describe(
-        'A live run goes on after this event of the record, like `lango fork`. The record stays as it is. Default: it begins anew.',
-      ),
-    messages: z
-      .array(text)
-      .min(1)
-      .optional()
-      .describe(
-        'What a live run sends, one after the other. Default: the messages of the record, with `at` those after that event.',
-      ),
-    agent: text
-      .optional()
-      .describe('The agent that a live run sends to. Default: that of the record, or the root agent.'),
+    record: text.describe('The file of `lango tasks export`. With `--live --record` it is written.'),
+    at: position.describe(
+      'A live run goes on after this event of the record, like `lango fork`. The record stays as it is. Default: it begins anew.',
+    ),
+    messages: texts.describe(
+      'What a live run sends, one after the other. Default: the messages of the record, with `at` those after that event.',
+    ),
+    agent: text.describe(
+      'The agent that a live run sends to. Default: that of the record, or the root agent.',
+    ),
     tools: z
       .enum(['live', 'recorded'])
-      .optional()
       .describe(
         '`live`: a live run calls tools, in a workspace of its own. `recorded`: a call with arguments that are in the record gets that result, any other one fails. Default: `live`.',
       ),
     stubs: z
       .array(stub)
-      .optional()
       .describe('Results that a live run gives in place of calling a tool. The first that fits counts.'),
-    approve: z
-      .boolean()
-      .optional()
-      .describe('`true`: a live run approves every call that waits for a person.'),
+    approve: z.boolean().describe('`true`: a live run approves every call that waits for a person.'),
     expect: z.array(expectation).min(1).describe('What must hold. Each entry is one expectation.'),
   })
+  .partial()
+  .required({ name: true, expect: true })
   .superRefine((given, context) => {
-    if (given.record === undefined && given.messages === undefined)
-      context.addIssue({ code: 'custom', message: 'must have a `record` or `messages`' });
-    if (given.record === undefined && given.tools === 'recorded')
-      context.addIssue({ code: 'custom', message: 'has `tools: recorded` without a `record`' });
-    if (given.record === undefined && given.at !== undefined)
-      context.addIssue({ code: 'custom', message: 'has `at` without a `record`' });
+    if (given.record !== undefined) return;
+    const refuse = (message: string) => context.addIssue({ code: 'custom', message });
+    if (given.messages === undefined) refuse('must have a `record` or `messages`');
+    if (given.tools === 'recorded') refuse('has `tools: recorded` without a `record`');
+    if (given.at !== undefined) refuse('has `at` without a `record`');
   });
 
 const model = z.union([
@@ -127,32 +115,32 @@ const model = z.union([
   }),
 ]);
 
-const caseFile = z.strictObject({
-  models: z
-    .array(model)
-    .min(1)
-    .optional()
-    .describe(
-      'The models that a live run compares: names, or keys as in `agent.models`. Default: that of the configuration.',
+const caseFile = z
+  .strictObject({
+    models: z
+      .array(model)
+      .min(1)
+      .describe(
+        'The models that a live run compares: names, or keys as in `agent.models`. Default: that of the configuration.',
+      ),
+    instructions: texts.describe(
+      'Files with rules for all agents (`agent.houseRulesFile`), which a live run compares.',
     ),
-  instructions: z
-    .array(text)
-    .min(1)
-    .optional()
-    .describe('Files with rules for all agents (`agent.houseRulesFile`), which a live run compares.'),
-  judge: model.optional().describe('The model that judges. Default: that of the configuration.'),
-  repeats: z.int().min(1).max(100).optional().describe('How often a live run does each. Default: 1.'),
-  cases: z
-    .array(evalCase)
-    .min(1)
-    .superRefine((cases, context) => {
-      const names = cases.map(({ name }) => name);
-      const at = names.findIndex((name, index) => names.indexOf(name) < index);
-      if (at >= 0)
-        context.addIssue({ code: 'custom', message: 'is the name of another case too', path: [at, 'name'] });
-    })
-    .describe('The cases.'),
-});
+    judge: model.describe('The model that judges. Default: that of the configuration.'),
+    repeats: position.max(100).describe('How often a live run does each. Default: 1.'),
+    cases: z
+      .array(evalCase)
+      .min(1)
+      .superRefine((cases, context) => {
+        const names = cases.map(({ name }) => name);
+        const at = names.findIndex((name, index) => names.indexOf(name) < index);
+        const message = 'is the name of another case too';
+        if (at >= 0) context.addIssue({ code: 'custom', message, path: [at, 'name'] });
+      })
+      .describe('The cases.'),
+  })
+  .partial()
+  .required({ cases: true });
 
 export type ModelEntry = z.infer<typeof model>;
 export type Stub = z.infer<typeof stub>;

@@ -38,35 +38,33 @@ interface DriftParts {
 
 /** Compares a share of the newest tasks with the prompts of now each night. Returns the function that ends this. */
 export function compareNightly(parts: DriftParts): () => void {
-  const { logger, file } = parts;
+  const { logger } = parts;
+  /** Undefined once this has ended. */
   let timer: Timer | undefined;
-  let stopped = false;
-  const work = async (): Promise<void> => {
-    const report = await compareSample(parts, Date.now());
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await appendFile(file, `${JSON.stringify(report)}\n`, { mode: 0o600 });
-    const { tasks, changedTasks } = report;
-    const text = 'compared tasks with the prompts of now';
-    logger.info(text, { tasks, changedTasks, hint: 'See: lango eval drift' });
-  };
-  const plan = (): void => {
-    if (stopped) return;
-    timer = new Timer(untilNight(Date.now()), () => void run(), { ref: false });
-  };
-  const run = () =>
-    work()
+  const work = (): void =>
+    void reportNight(parts)
       .catch((error: unknown) => logger.warn('tasks could not be compared', { error: errorText(error) }))
-      .finally(plan);
+      .finally(() => timer && plan());
+  const plan = (): void => void (timer = new Timer(untilNight(Date.now()), work, { ref: false }));
   plan();
   return () => {
-    stopped = true;
     timer?.cancel();
+    timer = undefined;
   };
 }
 
+async function reportNight(parts: DriftParts): Promise<void> {
+  const { logger, file } = parts;
+  const report = await compareSample(parts, Date.now());
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await appendFile(file, `${JSON.stringify(report)}\n`, { mode: 0o600 });
+  const { tasks, changedTasks } = report;
+  const hint = 'See: lango eval drift';
+  logger.info('compared tasks with the prompts of now', { tasks, changedTasks, hint });
+}
+
 function untilNight(now: number): number {
-  const passed = (now - HOUR * 3_600_000) % DAY_MS;
-  return DAY_MS - passed;
+  return DAY_MS - ((now - HOUR * 3_600_000) % DAY_MS);
 }
 
 async function compareSample(parts: DriftParts, now: number): Promise<DriftReport> {
@@ -99,20 +97,11 @@ async function* sampled(
     for (const agent of agents.keys()) {
       let pageToken = '';
       do {
-        const about = {
-          agent,
-          statusFrom: now - DAYS * DAY_MS,
-          pageSize: PAGE_SIZE,
-          ...(pageToken && { pageToken }),
-        };
-        const page = await tasks.list(scope, about);
+        const about = { agent, statusFrom: now - DAYS * DAY_MS, pageSize: PAGE_SIZE };
+        const page = await tasks.list(scope, { ...about, ...(pageToken && { pageToken }) });
         for (const task of page.tasks) {
-          if (
-            task.parentTaskId !== undefined ||
-            !isTerminal(task.state) ||
-            !isChosen(`${day} ${task.id}`, share)
-          )
-            continue;
+          const isOfPerson = task.parentTaskId === undefined && isTerminal(task.state);
+          if (!isOfPerson || !isChosen(`${day} ${task.id}`, share)) continue;
           if ((count += 1) > MOST_TASKS) return;
           yield task;
         }

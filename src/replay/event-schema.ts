@@ -13,6 +13,10 @@ const json = z.json();
 const object = z.record(z.string(), json);
 const state = z.enum(TASK_STATES);
 
+/** The form of an entry, or of an activity, of a type. */
+const typed = <Type extends string, Shape extends z.ZodRawShape>(type: Type, shape: Shape) =>
+  z.looseObject({ type: z.literal(type), ...shape });
+
 const money = z.looseObject({ amount, currency: text });
 
 export const grant = z.looseObject({
@@ -62,13 +66,12 @@ const row = z.looseObject({
 const usage = z.looseObject({ ...tokens, rows: z.array(row).optional() });
 
 const answerBlock = z.union([
-  z.looseObject({ type: z.literal('text'), text }),
-  z.looseObject({
-    type: z.literal('function-call'),
+  typed('text', { text }),
+  typed('function-call', {
     ...{ id: text, name: text, arguments: object.optional(), invalid: text.optional() },
     isCut: z.literal(true).optional(),
   }),
-  z.looseObject({ type: z.literal('opaque'), provider: text, block: object }),
+  typed('opaque', { provider: text, block: object }),
 ]);
 const asked = z.looseObject({
   ...{ model: text, hash: text },
@@ -91,16 +94,15 @@ const question = z.looseObject({
 const questions = z.array(question).optional();
 
 const activity = z.union([
-  z.looseObject({ type: z.literal('turn-start') }),
-  z.looseObject({ type: z.literal('thinking'), text }),
-  z.looseObject({
-    type: z.literal('text'),
+  typed('turn-start', {}),
+  typed('thinking', { text }),
+  typed('text', {
     ...{ text, id: text.optional(), replace: flag.optional(), waitMs: amount.optional() },
   }),
-  z.looseObject({ type: z.literal('tool-call'), tool: text, arguments: object }),
-  z.looseObject({ type: z.literal('tool-result'), tool: text, isError: flag, text }),
-  z.looseObject({ type: z.literal('delegation-start'), agent: text, request: text }),
-  z.looseObject({ type: z.literal('delegation-end'), agent: text, state, reason: text.optional() }),
+  typed('tool-call', { tool: text, arguments: object }),
+  typed('tool-result', { tool: text, isError: flag, text }),
+  typed('delegation-start', { agent: text, request: text }),
+  typed('delegation-end', { agent: text, state, reason: text.optional() }),
 ]);
 
 const ended = z.enum(['completed', 'failed', 'canceled', 'rejected', 'input-required', 'auth-required']);
@@ -108,68 +110,57 @@ const fromOutside = flag.optional();
 const turns = z.number().int().min(0);
 
 export const eventBody = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('message'), message, request: object.optional() }),
-  z.looseObject({ type: z.literal('run-start'), attempt: z.number().int().min(1) }),
-  z.looseObject({ type: z.literal('turn-start'), step: text }),
-  z.looseObject({
-    type: z.literal('text-delta'),
+  typed('message', { message, request: object.optional() }),
+  typed('run-start', { attempt: z.number().int().min(1) }),
+  typed('turn-start', { step: text }),
+  typed('text-delta', {
     ...{ artifactId: text, text, replace: flag, isMessage: z.literal(true).optional() },
     ...{ name: text.optional(), lastChunk: flag.optional() },
   }),
-  z.looseObject({
-    type: z.literal('artifact'),
+  typed('artifact', {
     ...{ artifact, append: flag, lastChunk: flag.optional(), metadata: object.optional() },
     reply: z
       .looseObject({ id: text, role: z.enum(['user', 'agent']), contextId: text, taskId: text })
       .optional(),
   }),
-  z.looseObject({
-    type: z.literal('status'),
+  typed('status', {
     state: z.enum(['submitted', 'working', 'auth-required']),
     ...{ message: message.optional(), questions, metadata: object.optional() },
   }),
-  z.looseObject({
-    type: z.literal('turn-end'),
+  typed('turn-end', {
     ...{ step: text, content: z.array(answerBlock), usage, fromOutside, refusal: text.optional() },
     asked: asked.optional(),
     stopReason: z.enum(['end', 'function-calls', 'max-tokens', 'context-window', 'refusal']),
   }),
-  z.looseObject({
-    type: z.literal('results-cleared'),
+  typed('results-cleared', {
     ...{ step: text, results: turns, calls: turns, errors: turns, earlier: turns },
     ...{ bytes: amount.optional(), window: amount.optional() },
   }),
-  z.looseObject({
-    type: z.literal('tool-call'),
+  typed('tool-call', {
     ...{ step: text, callId: text, tool: text, arguments: object, key: text },
     effect: z.enum(['pure', 'keyed', 'queryable', 'unsafe']),
   }),
-  z.looseObject({
-    type: z.literal('tool-result'),
+  typed('tool-result', {
     ...{ step: text, result: functionResult, fromOutside },
     asks: z.looseObject({ questions: z.array(text), state: json }).optional(),
   }),
-  z.looseObject({
-    type: z.literal('delegation-start'),
+  typed('delegation-start', {
     ...{ step: text, callId: text, agent: text, request: text, final: flag, key: text },
   }),
-  z.looseObject({ type: z.literal('delegation-task'), step: text, taskId: text }),
-  z.looseObject({
-    type: z.literal('delegation-end'),
+  typed('delegation-task', { step: text, taskId: text }),
+  typed('delegation-end', {
     ...{ step: text, agent: text, state, result: functionResult, usage, questions, fromOutside },
     ...{ reason: text.optional(), author: text.optional(), peerContextId: text.optional() },
   }),
-  z.looseObject({ type: z.literal('activity'), activity }),
-  z.looseObject({ type: z.literal('question'), step: text, question }),
-  z.looseObject({ type: z.literal('question-expiry') }),
-  z.looseObject({ type: z.literal('cancel-request') }),
-  z.looseObject({
-    type: z.literal('fork'),
+  typed('activity', { activity }),
+  typed('question', { step: text, question }),
+  typed('question-expiry', {}),
+  typed('cancel-request', {}),
+  typed('fork', {
     ...{ taskId: text, seq: z.number().int().min(1) },
     ...{ model: text.optional(), instruction: text.optional(), tools: text.optional() },
   }),
-  z.looseObject({
-    type: z.literal('run-end'),
+  typed('run-end', {
     ...{ state: ended, usage, questions, fromOutside, reason: text.optional() },
     ...{ message: message.optional(), metadata: object.optional(), refused: flag.optional() },
   }),
