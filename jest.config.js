@@ -46,6 +46,7 @@ const LENGTHENED = [
 
 export default {
   globalSetup: './test/support/before-tests.ts',
+  testEnvironment: './test/support/environment.ts',
   testSequencer: './test/support/long-first.js',
   testRegex: isCampaign
     ? [...CAMPAIGNS, ...LENGTHENED].map((path) => `/${path}\\.test\\.ts$`)
