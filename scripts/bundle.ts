@@ -29,7 +29,7 @@ export async function bundle(): Promise<void> {
     splitting: true,
     format: 'esm',
     platform: 'node',
-    target: 'node22.21',
+    target: 'node22.19',
     // better-sqlite3 has a native part, the others are optional. winston and readability are loaded by path.
     external: [NATIVE, ...NOT_BUNDLED],
     // CommonJS packages load Node's modules with it.

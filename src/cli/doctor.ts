@@ -41,7 +41,7 @@ export async function doctor(call: DoctorCall): Promise<Report> {
 
 async function* examine(call: DoctorCall): AsyncGenerator<CheckResult> {
   const { flags } = call;
-  yield ok('node', `${process.versions.node} (${OLDEST_NODE}, or newer, is needed)`);
+  yield ok('node', `${process.versions.node} (${OLDEST_NODE} or newer is needed)`);
   let loaded: LoadedConfig;
   try {
     loaded = await loadConfigOf(call, 'serve');

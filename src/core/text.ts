@@ -103,7 +103,7 @@ export function counted(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`;
 }
 
-/** Whether `version` is `oldest` or newer, number by number: "22.9.0" is older than "22.21". */
+/** Whether `version` is `oldest` or newer, number by number: "22.9.0" is older than "22.19". */
 export function isAtLeast(version: string, oldest: string): boolean {
   // Not localeCompare: its tables take 10 ms to load, at every start.
   const comparable = (text: string) => text.replace(/\d+/g, (number) => number.padStart(6, '0'));

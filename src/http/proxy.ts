@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { isLoopback, plainHost } from '../core/addresses.js';
-import { percentDecoded } from '../core/text.js';
+import { LangoError } from '../core/errors.js';
+import { isAtLeast, percentDecoded } from '../core/text.js';
 import { portOf, rangesOf } from './address-check.js';
 
 /** The settings of `egress` about proxies. */
@@ -18,14 +19,30 @@ export type ProxyFor = (url: URL) => URL | undefined;
 /** The value of `egress.proxy` for no proxy at all. */
 const DIRECT = 'direct';
 
-/** Makes the choice of proxies. Programs of this machine are always reached directly. */
-export function createProxyChoice(settings: ProxySettings): ProxyFor {
+/**
+ * Makes the choice of proxies. Programs of this machine are always reached directly. Throws `invalid-config` for a proxy
+ * where Node sends nothing through one: requests would leave directly.
+ */
+export function createProxyChoice(settings: ProxySettings, version = process.versions.node): ProxyFor {
   const [secure, plain] = proxyUrls(settings);
+  if ((secure || plain) && !sendsThroughProxies(version))
+    throw new LangoError(
+      'invalid-config',
+      `A proxy needs Node 22.21 or 24.5, or newer; this is ${version}.`,
+      {
+        hint: 'Install a newer Node, or set egress.proxy: direct to send requests without the proxy.',
+      },
+    );
   const isDirect = exceptions(settings.noProxy ?? []);
   return (url) => {
     const chosen = url.protocol === 'https:' ? secure : plain;
     return chosen === undefined || isLoopback(url.hostname) || isDirect(url) ? undefined : chosen;
   };
+}
+
+/** Whether agents of node:http take `proxyEnv`. */
+function sendsThroughProxies(version: string): boolean {
+  return isAtLeast(version, '24.5') || (isAtLeast(version, '22.21') && !isAtLeast(version, '23'));
 }
 
 /** Returns the proxies and what is reached without them, to show it; undefined without a proxy. */

@@ -9,6 +9,16 @@ import { createProxyChoice, describeProxies } from '../../src/http/proxy.js';
 import { certificate } from '../support/certificates.js';
 import { RecordingProxy } from '../support/recording-proxy.js';
 
+describe('the choice of a proxy', () => {
+  it('is refused where Node would send requests directly instead', () => {
+    const choose = (version: string) => () => createProxyChoice({ proxy: 'proxy.example:3128' }, version);
+    for (const old of ['22.20.1', '23.11.0', '24.4.1'])
+      expect(choose(old)).toThrow(/needs Node 22.21 or 24.5/);
+    for (const version of ['22.21.0', '24.5.0', '26.0.0']) expect(choose(version)).not.toThrow();
+    expect(() => createProxyChoice({ proxy: 'direct' }, '22.19.0')).not.toThrow();
+  });
+});
+
 describe('a request to an https address behind a proxy', () => {
   it('goes through a tunnel, in which the certificate of the server is checked', async () => {
     const pair = await certificate('far');
