@@ -209,13 +209,21 @@ export async function openHome(
   };
 }
 
+/** The records of tasks, as this node exports them. */
+export function recordsOf(
+  { config, storage }: Parts<'config' | 'storage'>,
+  tasks: Pick<Journal, 'get' | 'read'>,
+) {
+  const node = { id: storage.nodeId, version: packageVersion() };
+  return createTaskRecords({ tasks, limits: agentLimits(config), node });
+}
+
 function readersOf(
-  { config, storage: { nodeId } }: Parts<'config' | 'storage'>,
+  parts: Parts<'config' | 'storage'>,
   tasks: Pick<Journal, 'get' | 'read'>,
 ): Pick<OwnerParts, 'readTrace' | 'readTaskRecord' | 'compareTasks'> {
-  const node = { id: nodeId, version: packageVersion() };
   const readTrace = createTaskTraces({ tasks });
-  const readRecord = createTaskRecords({ tasks, limits: agentLimits(config), node });
+  const readRecord = recordsOf(parts, tasks);
   const compare = createComparison(readRecord);
   return {
     compareTasks: ({ taskId, with: other }, { scope }) => compare(scope, taskId, other),
@@ -255,10 +263,8 @@ function inspectorOf(parts: MountParts): Inspector {
 }
 
 function sentRequestsOf(parts: MountParts): OwnerParts['readRequest'] {
-  const { config, storage, journal: tasks, agents, guard: secrets } = parts;
-  const node = { id: storage.nodeId, version: packageVersion() };
-  const readRecord = createTaskRecords({ tasks, limits: agentLimits(config), node });
-  const readRequest = createSentRequests({ readRecord, agents, secrets });
+  const { journal, agents, guard: secrets } = parts;
+  const readRequest = createSentRequests({ readRecord: recordsOf(parts, journal), agents, secrets });
   return ({ taskId, step }, { scope }) => readRequest(scope, taskId, step);
 }
 

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '../config/load.js';
-import { codeOf } from '../core/errors.js';
 import type { CaseChange, CaseResult } from '../core/evaluations.js';
 import { newId } from '../core/ids.js';
 import { counted } from '../core/text.js';
@@ -11,7 +10,7 @@ import { compareResults } from '../evals/compare.js';
 import { evaluateCases } from '../evals/evaluate.js';
 import { junitXml } from '../evals/junit.js';
 import type { LiveRun } from '../evals/live.js';
-import { isRunName, readNights, RESULTS_FILE, runFolder } from '../evals/runs.js';
+import { isRunName, readNights, readResults, RESULTS_FILE, runFolder } from '../evals/runs.js';
 import { EXIT, usageError } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
@@ -37,7 +36,7 @@ export async function evaluate(path: string, call: Call<EvalFlags>): Promise<Rep
   if (!asks && (flags.run ?? flags.budget ?? flags.record) !== undefined)
     throw usageError('--run, --budget and --record belong to a live run.', 'Add --live.');
   const run = asks ? await liveRunOf(call) : undefined;
-  const before = flags.compare === undefined ? undefined : await readResults(flags.compare, call);
+  const before = flags.compare === undefined ? undefined : await resultsOf(flags.compare, call);
   const evaluation = await evaluateCases(path, run?.live);
   const { passed, results } = evaluation;
   if (flags.junit !== undefined) await writeFile(flags.junit, junitXml(evaluation));
@@ -58,21 +57,12 @@ export async function evaluate(path: string, call: Call<EvalFlags>): Promise<Rep
   };
 }
 
-interface Results {
-  readonly run?: string;
-  readonly results: readonly CaseResult[];
-}
-
 /** Reads the results of a run by its name, or of a file that `--json` wrote. */
-async function readResults(given: string, call: Call<EvalFlags>): Promise<Results> {
+async function resultsOf(given: string, call: Call<EvalFlags>) {
   const ofRun = async () => join(runFolder((await loadConfigOf(call)).config.home, given), RESULTS_FILE);
   const path = isRunName(given) && !existsSync(given) ? await ofRun() : given;
-  try {
-    const read = JSON.parse(await readFile(path, 'utf8')) as Results;
-    if (Array.isArray(read.results)) return read;
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT' && !(error instanceof SyntaxError)) throw error;
-  }
+  const read = await readResults(path);
+  if (read) return read;
   throw usageError(
     `There are no results of an evaluation in ${safeLine(path)}.`,
     'Name a run that came to its end, or a file that lango eval --json wrote.',

@@ -13,7 +13,7 @@ export interface BenchOptions {
 }
 
 /** One server of a run. */
-interface Setting {
+export interface Setting {
   /** Its data folder. */
   readonly home: string;
   readonly model: ModelEntry | undefined;

@@ -2,15 +2,15 @@ import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import type { CaseResult } from '../core/evaluations.js';
 import { errorText } from '../core/errors.js';
+import { defined } from '../core/json.js';
 import { parseTaskFile, taskFileText, type TaskFile } from '../replay/task-file.js';
-import { createBench, type BenchOptions, type StartServer } from './bench.js';
+import { createBench, type BenchOptions, type Setting, type StartServer } from './bench.js';
 import { besides, type CaseFile } from './case-file.js';
 import { cellsOf, modelName, type Cell } from './cells.js';
 import { checkRecord, differenceOf } from './check.js';
 import { converse } from './conversation.js';
 import { useOf } from './deeds.js';
 import { judge, judgesIn, withVerdicts } from './judge.js';
-import { Purse } from './purse.js';
 import { toolsOf } from './stubs.js';
 
 export interface LiveRun extends BenchOptions {
@@ -58,13 +58,12 @@ interface CellContext {
 async function resultOf(cell: Cell, context: CellContext): Promise<CaseResult> {
   const { file, one, instruction, repeat } = cell;
   const { writesRecords, judgesOnly } = context.live;
-  const model = modelName(cell.model);
-  const about = {
-    ...{ name: one.name, file: file.path },
-    ...(model !== undefined && { model }),
-    ...(instruction !== undefined && { instruction }),
-    ...((file.repeats ?? 1) > 1 && { repeat }),
+  const varied = {
+    model: modelName(cell.model),
+    instruction,
+    repeat: (file.repeats ?? 1) > 1 ? repeat : undefined,
   };
+  const about = { name: one.name, file: file.path, ...defined(varied) };
   try {
     const { path, task } = await doneTask(cell, context);
     const { failures, ...checked } = await checkRecord(file, one, task);
@@ -94,7 +93,7 @@ async function doneTask(cell: Cell, { live, start, purse }: CellContext) {
   let cost = 0;
   try {
     const home = join(live.folder, cell.id);
-    const asked = live.judgesOnly ? cell.record! : await runCell(cell, { start, home, limit });
+    const asked = live.judgesOnly ? cell.record! : await runCell(cell, start, { home, limit });
     cost = costOf(asked, live);
     const left = limit === undefined ? undefined : Math.max(limit - cost, Number.MIN_VALUE);
     const judging = { home: join(home, 'judge'), model: cell.file.judge, limit: left, agents: [judge] };
@@ -109,16 +108,9 @@ async function doneTask(cell: Cell, { live, start, purse }: CellContext) {
   }
 }
 
-async function runCell(
-  cell: Cell,
-  {
-    start,
-    home,
-    limit,
-  }: { readonly start: StartServer; readonly home: string; readonly limit: number | undefined },
-): Promise<TaskFile> {
+async function runCell(cell: Cell, start: StartServer, server: Pick<Setting, 'home' | 'limit'>) {
   const { model, instruction, one, record } = cell;
-  await using node = await start({ home, model, instruction, limit, replaceTool: toolsOf(one, record) });
+  await using node = await start({ ...server, model, instruction, replaceTool: toolsOf(one, record) });
   return await node.gather(await converse(cell, node));
 }
 
@@ -126,4 +118,37 @@ async function runCell(
 function costOf(task: TaskFile, { judgesOnly }: LiveRun): number {
   const judges = judgesIn(task).map((each) => useOf({ tasks: [each] }).cost ?? 0);
   return judges.reduce((sum, cost) => sum + cost, judgesOnly ? 0 : (useOf(task).cost ?? 0));
+}
+
+/** The money of a run. Cases at the same time share what is left, so that all of them together keep to the budget. */
+class Purse {
+  readonly #budget: number | undefined;
+  #left: number;
+  #free: number;
+
+  constructor(budget: number | undefined, parallel: number) {
+    this.#budget = budget;
+    this.#left = budget ?? Infinity;
+    this.#free = parallel;
+  }
+
+  spend(cost: number): void {
+    this.#left -= cost;
+  }
+
+  /** Takes the share of one case. Throws when nothing is left. */
+  take(): number | undefined {
+    if (this.#budget === undefined) return undefined;
+    if (this.#left <= 0) throw new Error(`The budget of ${this.#budget} is spent; this case was not run.`);
+    const share = this.#left / this.#free;
+    this.#left -= share;
+    this.#free -= 1;
+    return share;
+  }
+
+  giveBack(share: number | undefined, cost: number): void {
+    if (share === undefined) return;
+    this.#left += share - cost;
+    this.#free += 1;
+  }
 }

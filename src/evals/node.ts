@@ -1,7 +1,8 @@
-import { createClient, type AgentClient } from '../a2a/client/client.js';
+import { createClient } from '../a2a/client/client.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
 import type { LoadedConfig } from '../config/load.js';
 import { tokenCredential } from '../core/credential.js';
+import { defined } from '../core/json.js';
 import { silentLogger, type Logger } from '../core/logger.js';
 import type { OperationClient } from '../core/operation.js';
 import { createOriginFetch } from '../core/origin-fetch.js';
@@ -25,27 +26,18 @@ export type CreateApp = (options: NodeOptions) => {
   stop(): Promise<void>;
 };
 
+/** A server that runs for one case. */
+export type EvalNode = Awaited<ReturnType<typeof startNode>>;
+
 interface ForkWishes {
   readonly at: number;
   readonly message: string | undefined;
   readonly agent: string | undefined;
 }
 
-/** A server that runs for one case. */
-export interface EvalNode extends AsyncDisposable {
-  readonly client: AgentClient;
-  /** Reads a task with the tasks below it. */
-  gather(taskId: string): Promise<TaskFile>;
-  /** Continues a recorded task after an event. Again with the same record, it finds the task that it began. */
-  fork(
-    record: TaskFile,
-    wishes: ForkWishes,
-  ): Promise<{ readonly taskId: string; readonly contextId: string }>;
-}
-
 const REQUEST_TIMEOUT_MS = 60_000;
 
-export async function startNode(createApp: CreateApp, options: NodeOptions): Promise<EvalNode> {
+export async function startNode(createApp: CreateApp, options: NodeOptions) {
   const app = createApp({ ...options, isTrial: true });
   const { origin, token } = await app.start();
   const { host } = new URL(origin);
@@ -55,21 +47,17 @@ export async function startNode(createApp: CreateApp, options: NodeOptions): Pro
   const client = createClient({ url: origin, fetch: egress, ...(token !== undefined && { token }) });
   return {
     client,
-    gather: (taskId) => gatherFrom(owner, taskId),
-    async fork(record, { at, message, agent }) {
+    /** Reads a task with the tasks below it. */
+    gather: (taskId: string) => gatherFrom(owner, taskId),
+    /** Continues a recorded task after an event. Again with the same record, it finds the task that it began. */
+    async fork(record: TaskFile, { at, message, agent }: ForkWishes) {
       const { taskId: of } = await owner.importTask({ content: Buffer.from(taskFileText(record)) });
-      const to = agent === undefined ? {} : { agent };
+      const to = defined({ agent });
       const { tasks } = await client.list(to);
       const views = await Promise.all(tasks.map(({ id }) => client.get({ taskId: id, ...to })));
       const begun = views.find(({ fork }) => fork?.taskId === of);
       if (begun) return { taskId: begun.id, contextId: begun.contextId };
-      return owner.forkTask({
-        taskId: of,
-        at,
-        results: [],
-        tools: 'live',
-        ...(message !== undefined && { message }),
-      });
+      return owner.forkTask({ taskId: of, at, results: [], tools: 'live', ...defined({ message }) });
     },
     [Symbol.asyncDispose]: () => app.stop(),
   };

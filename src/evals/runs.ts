@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { codeOf, LangoError } from '../core/errors.js';
 import { caseResult, driftReport } from '../core/evaluations.js';
-import type { CaseResult, DriftReport, EvaluationRun, Evaluations, RunLine } from '../core/evaluations.js';
+import type { CaseResult, EvaluationRun, Evaluations, RunLine } from '../core/evaluations.js';
+import { parseJson } from '../core/json.js';
 import type { TaskFile } from '../replay/task-file.js';
 import { readRecord } from './case-file.js';
 import { compareResults } from './compare.js';
@@ -22,7 +23,16 @@ const MOST_CHANGES = 10;
 export const isRunName = (name: string): boolean => NAME.test(name);
 export const runFolder = (home: string, name: string): string => join(home, RUNS, name);
 
-const results = z.object({ results: z.array(caseResult) });
+const results = z.object({ run: z.string().optional(), results: z.array(caseResult) });
+
+/** Reads what `lango eval --json` printed; undefined when there is no such file, or something else in it. */
+export async function readResults(path: string) {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (codeOf(error) !== 'ENOENT') throw error;
+    return '';
+  });
+  return results.safeParse(parseJson(text)).data;
+}
 
 /** Reads the live runs and the nightly reports in a data folder. Nothing else is kept of them. */
 export class EvaluationRuns {
@@ -105,14 +115,9 @@ export class EvaluationRuns {
   }
 
   async #results(name: string): Promise<readonly CaseResult[]> {
-    try {
-      if (!isRunName(name)) throw new SyntaxError();
-      const text = await readFile(join(runFolder(this.#home, name), RESULTS_FILE), 'utf8');
-      const { success, data } = results.safeParse(JSON.parse(text));
-      if (success) return data.results;
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT' && !(error instanceof SyntaxError)) throw error;
-    }
+    const path = join(runFolder(this.#home, name), RESULTS_FILE);
+    const found = isRunName(name) ? await readResults(path) : undefined;
+    if (found) return found.results;
     throw new LangoError('not-found', `There are no results of a run ${name}.`, {
       hint: 'A run that was interrupted goes on with: lango eval PATH --live --run NAME',
     });
@@ -122,17 +127,9 @@ export class EvaluationRuns {
 /** The reports of the nightly comparison, the newest first. */
 export async function readNights(home: string) {
   const text = await readFile(join(home, DRIFT_FILE), 'utf8').catch(() => '');
-  const lines = text.split('\n').filter((line) => line !== '');
-  return lines.flatMap(nightIn).toReversed();
-}
-
-/** A crash may have cut a line. */
-function nightIn(line: string): DriftReport | readonly [] {
-  try {
-    return driftReport.parse(JSON.parse(line));
-  } catch {
-    return [];
-  }
+  // A crash may have cut a line.
+  const lines = text.split('\n').map((line) => driftReport.safeParse(parseJson(line)).data);
+  return lines.filter((night) => night !== undefined).toReversed();
 }
 
 function figuresOf(file: string, some: readonly CaseResult[]): RunLine['files'][number] {
