@@ -71,7 +71,7 @@ export function createTaskFork({ journal, agents, isTrial }: ForkParts) {
     const { tools, fromOutside } = parent.grant;
     const own = narrowGrant(grantFor(parent.agent), defined({ tools, fromOutside }));
     const id = newId();
-    const events = eventsOfFork({ all, at, id, request }).map((body) => ({
+    const events = eventsOfFork(all, { id, at, request }).map((body) => ({
       author: body.type === 'message' ? 'user' : body.type === 'fork' ? FORK_AUTHOR : parent.agent,
       body,
     }));
@@ -100,14 +100,10 @@ function placeOf(all: readonly TaskEvent[], asked: number | undefined): number {
   throw new LangoError('invalid-input', `The task has the events 1 to ${last.seq}.`);
 }
 
-interface ForkPlan {
-  readonly all: readonly TaskEvent[];
-  readonly at: number;
-  readonly id: string;
-  readonly request: ForkRequest;
-}
-
-function eventsOfFork({ all, at, id, request }: ForkPlan): readonly EventBody[] {
+function eventsOfFork(
+  all: readonly TaskEvent[],
+  { id, at, request }: { readonly id: string; readonly at: number; readonly request: ForkRequest },
+): readonly EventBody[] {
   const { taskId, model, instruction, tools, message, results = [] } = request;
   const shared = all.slice(0, at).map(({ body }) => body);
   const begun = intentsIn(shared);
@@ -117,8 +113,8 @@ function eventsOfFork({ all, at, id, request }: ForkPlan): readonly EventBody[] 
     { type: 'fork', taskId, seq: at, ...defined({ model, instruction, tools }) },
     ...open.flatMap((intent) => closingOf(intent, shared, all)),
     ...results.flatMap(({ step, text }) => {
-      const intent = begun.get(step);
-      return intent ? [resultOf(intent, text)] : madeCall(shared, { id, step, text });
+      const intent = begun.get(step) ?? callOf(shared, { id, step });
+      return [...(begun.has(step) ? [] : [intent]), endOf(intent, { content: text, isError: false })];
     }),
     ...(message === undefined ? [] : [messageOf(message)]),
   ];
@@ -143,7 +139,8 @@ function isLast(body: EventBody): body is Result {
   return body.type === 'tool-result' && !body.asks;
 }
 
-const NOT_RECORDED = 'it was under way where this task was forked, and its result is not recorded';
+const NOT_RECORDED =
+  'The call has no result: it was under way where this task was forked, and its result is not recorded.';
 
 /** The result of a call that is not over at its own step; none when it is. */
 function closingOf(
@@ -155,29 +152,30 @@ function closingOf(
   const isOfCall = (body: EventBody): body is Result => isLast(body) && rootOf(body.step) === step;
   const known = shared.findLast(isOfCall) ?? all.map(({ body }) => body).findLast(isOfCall);
   if (known?.step === step && shared.includes(known)) return [];
-  if (!known) return [resultOf(intent, `The call has no result: ${NOT_RECORDED}.`, true)];
-  const { fromOutside } = known;
-  const about = { step, result: { ...known.result, id: intent.callId }, ...defined({ fromOutside }) };
-  if (known.type === 'tool-result') return [{ type: 'tool-result', ...about }];
-  const { agent, state, reason, author, peerContextId } = known;
-  const end = { agent, state, usage: NO_USAGE, ...defined({ reason, author, peerContextId }) };
-  return [{ type: 'delegation-end', ...end, ...about }];
+  if (!known) return [endOf(intent, { content: NOT_RECORDED, isError: true })];
+  const { state, reason, author, peerContextId, fromOutside } = known as Partial<BodyOf<'delegation-end'>>;
+  return [endOf(intent, known.result, defined({ state, reason, author, peerContextId, fromOutside }))];
 }
 
-function resultOf(intent: Intent, content: string, isError = false): EventBody {
+/** The entry that ends a call with a result. `known`: the further members of the entry that ended it elsewhere. */
+function endOf(
+  intent: Intent,
+  given: Omit<FunctionResult, 'id' | 'name'>,
+  known: Partial<Omit<BodyOf<'delegation-end'>, 'type'>> = {},
+): EventBody {
   const { step, callId: id } = intent;
-  const name = intent.type === 'tool-call' ? intent.tool : TRANSFER_NAME;
-  const result: FunctionResult = { id, name, content, isError };
-  if (intent.type === 'tool-call') return { type: 'tool-result', step, result };
-  const state = isError ? 'failed' : 'completed';
-  return { type: 'delegation-end', step, agent: intent.agent, state, result, usage: NO_USAGE };
+  if (intent.type === 'tool-call')
+    return { type: 'tool-result', step, result: { name: intent.tool, ...given, id }, ...known };
+  const result = { name: TRANSFER_NAME, ...given, id };
+  const state = given.isError ? 'failed' : 'completed';
+  return { type: 'delegation-end', step, agent: intent.agent, state, result, usage: NO_USAGE, ...known };
 }
 
-/** The call of a turn that was not begun, with a result. Throws `invalid-input` for a step that is no call. */
-function madeCall(
+/** The call of a turn that was not begun. Throws `invalid-input` for a step that is no call. */
+function callOf(
   shared: readonly EventBody[],
-  { id, step, text }: { readonly id: string; readonly step: string; readonly text: string },
-): readonly EventBody[] {
+  { id, step }: { readonly id: string; readonly step: string },
+): Intent {
   const calls = shared.flatMap((body) =>
     body.type === 'turn-end'
       ? functionCalls(body.content).map((call, index) => ({ call, step: `${body.step}.c${index}` }))
@@ -191,9 +189,5 @@ function madeCall(
   }
   const { name, arguments: given = {} } = call;
   const key = hashJson([id, step, name, given]);
-  const about = { step, callId: call.id, tool: name, arguments: given, effect: 'pure', key } as const;
-  return [
-    { type: 'tool-call', ...about },
-    { type: 'tool-result', step, result: { id: call.id, name, content: text, isError: false } },
-  ];
+  return { type: 'tool-call', step, callId: call.id, tool: name, arguments: given, effect: 'pure', key };
 }

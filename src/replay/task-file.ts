@@ -111,6 +111,9 @@ export function parseTaskText(text: string): unknown {
   }
 }
 
+const NO_CONTENT =
+  'The file was exported without contents, so there is nothing that the agents could be told again.';
+
 /** Checks a file. Throws `invalid-input`, which names what is wrong, but no value. */
 export function parseTaskFile(value: unknown, { needsContent = false } = {}): TaskFile {
   assertJsonValue(value, JSON_LIMITS);
@@ -119,14 +122,9 @@ export function parseTaskFile(value: unknown, { needsContent = false } = {}): Ta
   const ids = data.tasks.map(({ id }) => id);
   if (new Set(ids).size < ids.length)
     throw invalid(value, { path: ['tasks'], message: 'a task is in it twice' });
-  if (needsContent && !data.content) throw withoutContents();
+  if (needsContent && !data.content)
+    throw new LangoError('invalid-input', NO_CONTENT, { hint: 'Export the task without --no-content.' });
   return data as unknown as TaskFile;
-}
-
-function withoutContents(): LangoError {
-  const text =
-    'The file was exported without contents, so there is nothing that the agents could be told again.';
-  return new LangoError('invalid-input', text, { hint: 'Export the task without --no-content.' });
 }
 
 /** Checks a page of a task of another process. Throws `invalid-input`. */
