@@ -15,6 +15,7 @@ const CAMPAIGNS = [
   'test/console/(chat|empty|figures|large|nodes|operators|pages|walk)',
   'test/e2e/payments',
   'test/evals/guide',
+  'test/examples/packed',
   'test/e2e/replicas',
   'test/e2e/stack',
   'test/e2e/telemetry-kill',

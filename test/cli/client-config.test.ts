@@ -42,6 +42,17 @@ describe('the address that a client command finds', () => {
   });
 });
 
+it('a client command names no agent that is away to a server of one agent, which asks no others', async () => {
+  const alone = await makeHome(
+    'agent: { multiAgent: false }\na2a: { enabled: true, remoteAgents: [{ name: w, url: "http://127.0.0.1:1", allowPrivate: true }] }\n',
+  );
+  const one = await startServer(alone);
+  const { stdout, stderr } = await langoHere(['send', 'hello'], { env: alone.env });
+  await one.stop();
+  await alone.remove();
+  expect({ stdout, stderr }).toEqual({ stdout: expect.stringMatching(/^Hello!/), stderr: '' });
+});
+
 describe('the configuration that a client command reads', () => {
   it('needs no secret of the server but its token', async () => {
     const other = await makeHome(

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { AUDIENCE, startIssuer } from '../support/issuer.js';
 import { freePort } from '../support/free-port.js';
 import { langoHere } from './lango-here.js';
 import type { Result } from './lango-process.js';
@@ -62,6 +63,22 @@ describe('lango serve', () => {
     await home.remove();
     expect(server.lines.join('\n')).toContain('LANGO_TOKEN=TOKEN lango send');
     expect(server.lines.join('\n')).not.toContain('from-outside-5d08e7c2b9');
+  });
+
+  it('prints with an issuer where a token comes from, and a command that names the variable for it', async () => {
+    const issuer = await startIssuer();
+    const home = await makeHome(
+      `auth: { mode: jwt, jwt: { issuer: "${issuer.url}", audience: [${AUDIENCE}] } }\n`,
+    );
+    const server = await startServer(home);
+    const asked = await langoHere(['send', 'hello'], { env: home.env });
+    await server.stop();
+    await home.remove();
+    await issuer.close();
+    const text = server.lines.join('\n');
+    expect(text).toMatch(/^ +token +of the issuer in auth\.jwt\.issuer/m);
+    expect(text).toContain('LANGO_TOKEN=TOKEN lango send');
+    expect(asked).toMatchObject({ code: 8, stderr: expect.stringMatching(/token[^]*LANGO_TOKEN|--token/) });
   });
 
   it('checkpoints the log of its database while it runs, on a thread of the bundle', async () => {

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerResponse } from 'node:http';
 import type { Page } from 'playwright-core';
-import { anthropicEvent, anthropicWire } from '../support/anthropic-wire.js';
+import { anthropicEvent, anthropicStream, anthropicWire, textBlock } from '../support/anthropic-wire.js';
 import { events, type RecordedRequest } from '../support/scripted-server.js';
 import { describeConsole, say, seriousFaults, shot, Stage } from './stage.js';
 
@@ -16,6 +16,22 @@ const TABLE = [
   '```sh\nls -la\n```',
   'Done.',
 ].join('\n\n');
+const THOUGHT = anthropicStream({
+  blocks: [
+    {
+      start: { type: 'thinking', thinking: '', signature: '' },
+      deltas: [
+        { type: 'thinking_delta', thinking: 'Let me see.' },
+        { type: 'signature_delta', signature: 'x' },
+      ],
+    },
+    textBlock('I said it.'),
+  ],
+  stopReason: 'end_turn',
+});
+/** A PNG of one pixel. */
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
 const LINES = 60;
 /** More than a list of tasks has messages of one task. */
 const STEPS = 12;
@@ -39,6 +55,7 @@ async function answer(response: ServerResponse, request: RecordedRequest): Promi
       ? call(`Step ${steps}.`, 'fs_list', { path: `folder-${steps}` })
       : reply({ texts: ['All steps are done.'], stop: 'end' });
   if (last.includes('long story')) return tell(response);
+  if (last.includes('think first')) return events(THOUGHT)(response, request);
   if (last.includes('a table')) return reply({ texts: [TABLE], stop: 'end' });
   if (last.includes('result')) return reply({ texts: ['The folder is empty.'], stop: 'end' });
   if (!last.includes('folder')) return reply({ texts: ['Hello, *you*.'], stop: 'end' });
@@ -162,6 +179,35 @@ describeConsole('the chat in a browser', () => {
     await page.getByRole('link', { name: 'Download dropped.txt' }).waitFor();
     expect(await page.getByRole('link', { name: 'Download wrong.txt' }).count()).toBe(0);
     expect(await page.locator('article.user').innerText()).toContain('first\nsecond');
+  });
+
+  it('shows images in place', async () => {
+    await go('#/chat/lango-orchestrator/pictures');
+    await page.evaluate(`{
+      const bytes = Uint8Array.from(atob('${PIXEL}'), (one) => one.charCodeAt(0));
+      const given = new DataTransfer();
+      given.items.add(new File([bytes], 'pixel.png', { type: 'image/png' }));
+      const init = { bubbles: true, cancelable: true, clipboardData: given };
+      document.querySelector('#message').dispatchEvent(new ClipboardEvent('paste', init));
+    }`);
+    await say(page, 'what is this');
+    const shown = page.getByRole('img', { name: 'pixel.png' });
+    await shown.waitFor();
+    await page.waitForFunction("document.querySelector('article img').naturalWidth === 1");
+    await page.getByRole('link', { name: 'Download pixel.png' }).waitFor();
+  });
+
+  it('shows what a model thought folded, before what it said', async () => {
+    await go('#/chat/lango-orchestrator/thinking');
+    await say(page, 'think first');
+    const thought = page.locator('details', { hasText: 'lango-orchestrator thought' });
+    await thought.waitFor();
+    await page.getByText('I said it.').waitFor();
+    expect(await page.getByText('Let me see.').count()).toBe(0);
+    const text = await page.getByRole('log').innerText();
+    expect(text.indexOf('thought')).toBeLessThan(text.indexOf('I said it.'));
+    await thought.locator('summary').click();
+    await page.getByText('Let me see.').waitFor();
   });
 
   it('follows the stream with the composer in sight, and leaves a reader who scrolled up where they are', async () => {
