@@ -7,6 +7,7 @@ import type { SystemBlock } from '../core/model.js';
 import type { Logger } from '../core/logger.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
 import type { Tool, ToolSource } from '../core/tool.js';
+import type { NodeFinding } from '../core/tool-family.js';
 import { makeAgent, type AgentContext, type LoopAgent } from './agent.js';
 import type { AgentFunction } from './agent-function.js';
 import { toolSkills } from './capabilities.js';
@@ -60,16 +61,10 @@ export function buildAgentTree(options: AgentTreeOptions): AgentTree {
 
 /** Makes an agent of each spec that owns tools or needs none. Each tool is adapted once, for the agent that owns it. */
 function buildTeam(options: AgentTreeOptions): AgentTree {
-  const { roster, tools, logger } = options;
+  const { roster, tools } = options;
   assertRoster(roster);
   const owned = partitionTools(tools, roster);
   const unmatched = owned.unmatched.map(({ name }) => name);
-  if (unmatched.length > 0) {
-    const [what, it, its] =
-      unmatched.length === 1 ? ['tool', 'it', 'its prefix'] : ['tools', 'them', 'their prefixes'];
-    const text = `no agent owns the ${what} ${unmatched.join(', ')}, so no agent can call ${it}`;
-    logger.warn(`${text}; add ${its} to an agent of agent.ownAgents or agent.roster`);
-  }
   const subAgents = roster
     .filter((spec) => runsHere(spec.name, options))
     .map((spec) => ({ spec, toolbox: toolboxOf(spec, owned[spec.name]!, options) }))
@@ -77,6 +72,16 @@ function buildTeam(options: AgentTreeOptions): AgentTree {
     .map(({ spec, toolbox }) => subAgent(withOthers(spec, options), toolbox, options));
   const root = runsHere(ORCHESTRATOR_NAME, options) ? orchestrator(options) : undefined;
   return { root, subAgents, unmatched };
+}
+
+/** Finds tools that no agent can call. */
+export function unownedFindings(tools: readonly string[]): readonly NodeFinding[] {
+  if (tools.length === 0) return [];
+  const [what, it, its] =
+    tools.length === 1 ? ['tool', 'it', 'its prefix'] : ['tools', 'them', 'their prefixes'];
+  const text = `no agent owns the ${what} ${tools.join(', ')}, so no agent can call ${it}`;
+  const hint = `Add ${its} to an agent of agent.ownAgents or agent.roster.`;
+  return [{ code: 'unowned-tools', subject: 'tools', state: 'warn', text, hint }];
 }
 
 /** An agent that owns no tools plans work for the others, so its instruction describes them. */

@@ -2,8 +2,9 @@ import type { Agent, AgentSpec, Skill } from '../core/agent.js';
 import type { ToolAssignment } from '../core/capability.js';
 import type { CardFile } from '../core/card.js';
 import { LangoError } from '../core/errors.js';
+import type { NodeFinding } from '../core/tool-family.js';
 import { isShipped } from './agent-specs.js';
-import { buildAgentTree, makeDefinedAgent, type AgentTreeOptions } from './agent-tree.js';
+import { buildAgentTree, makeDefinedAgent, unownedFindings, type AgentTreeOptions } from './agent-tree.js';
 import { cardSkills } from './capabilities.js';
 import type { DefinedAgent } from './defined-agent.js';
 import { withAssignedTools } from './partition.js';
@@ -18,6 +19,8 @@ export interface NodeAgents {
   readonly agentOrigins: ReadonlyMap<string, AgentOrigin>;
   /** The name of the agent at the root of the host. */
   readonly root: string;
+  /** Tools that no agent owns, and agents that do not exist as there are no tools for them. Each was logged. */
+  readonly agentFindings: readonly NodeFinding[];
 }
 
 type OwnAgent = Agent | DefinedAgent;
@@ -37,7 +40,11 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
   const ofTree = publish?.filter((name) => !names.has(name));
   const options = { ...given, roster: withAssignedTools(roster, given.assigned), publish: ofTree };
   const tree = buildAgentTree(options);
-  warnOfLeftOut({ ...options, roster }, tree.subAgents);
+  const agentFindings = [
+    ...unownedFindings(tree.unmatched),
+    ...leftOutFindings({ ...options, roster }, tree.subAgents),
+  ];
+  for (const { text, ...about } of agentFindings) options.logger.warn(text, { ...about });
   const isNamed = (agent: OwnAgent): boolean => publish?.includes(nameOf(agent)) ?? false;
   const chosen = (own.some(isNamed) ? own.filter(isNamed) : own).map((agent) =>
     'run' in agent ? agent : makeDefinedAgent(agent, options),
@@ -49,22 +56,24 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
     ...roster.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
     ...chosen.map(({ profile }) => [profile.name, 'program'] as const),
   ]);
-  return { agents, subAgents, agentOrigins, root: tree.root?.profile.name ?? requireFirst(agents) };
+  const root = tree.root?.profile.name ?? requireFirst(agents);
+  return { agents, subAgents, agentOrigins, root, agentFindings };
 }
 
-/** Says which agents of the configuration do not exist, as they would own tools and there are none for them. */
-function warnOfLeftOut(
-  { multiAgent, roster, publish, logger }: NodeAgentsOptions,
+/** Finds agents of the configuration that do not exist, as they would own tools and there are none for them. */
+function leftOutFindings(
+  { multiAgent, roster, publish }: NodeAgentsOptions,
   made: readonly Agent[],
-): void {
-  if (!multiAgent) return;
+): readonly NodeFinding[] {
+  if (!multiAgent) return [];
   const names = new Set(made.map(({ profile }) => profile.name));
   const isMeant = (spec: AgentSpec) => !isShipped(spec) && (publish?.includes(spec.name) ?? true);
-  for (const spec of roster.filter((one) => isMeant(one) && !names.has(one.name))) {
-    const { name, prefixes } = spec;
-    const why = `the name of no tool begins with its prefixes (${prefixes.join(', ')})`;
-    logger.warn(`the agent ${name} is left out: ${why}; correct them, or set alwaysInclude`, { agent: name });
-  }
+  const missing = roster.filter((one) => isMeant(one) && !names.has(one.name));
+  return missing.map(({ name, prefixes }) => ({
+    ...({ code: 'agent-left-out', subject: `agent ${name}`, state: 'warn' } as const),
+    text: `the agent ${name} is left out: the name of no tool begins with its prefixes (${prefixes.join(', ')})`,
+    hint: 'Correct them, or set alwaysInclude.',
+  }));
 }
 
 /**

@@ -87,7 +87,7 @@ interface Given {
 export function createAgents(
   node: AgentParts,
   given: Given,
-): Parts<'agents' | 'subAgents' | 'agentOrigins' | 'root' | 'tools'> {
+): Parts<'agents' | 'subAgents' | 'agentOrigins' | 'root' | 'agentFindings' | 'tools'> {
   const { config, families, model, peers, parsers, logger } = node;
   const { nodeId, spending } = node.storage;
   const { additions, prompts } = given;

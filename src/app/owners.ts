@@ -48,7 +48,9 @@ import { openFreeStorage } from './stores.js';
 
 interface MountParts
   extends
-    Parts<'config' | 'schema' | 'storage' | 'journal' | 'families' | 'root' | 'model' | 'agents'>,
+    Parts<
+      'config' | 'schema' | 'storage' | 'journal' | 'families' | 'root' | 'model' | 'agents' | 'agentFindings'
+    >,
     Parts<'peers' | 'published' | 'keys' | 'audit' | 'settings' | 'logger' | 'guard' | 'access'> {
   readonly capabilities: OpenCapabilities;
   /** Whether push notifications are sent. */
@@ -109,7 +111,7 @@ export function ownerMount(parts: MountParts): Mount {
         published: [...parts.agents.keys()],
         peers: peers.states(),
         families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
-        findings: families.flatMap(({ findings = [] }) => findings),
+        findings: [...families.flatMap(({ findings = [] }) => findings), ...parts.agentFindings],
         dailyCost: agentLimits(config).ownerCostPerDay,
         taskUse: limit === undefined ? undefined : { bytes: await storage.taskUse.of(scope), limit },
         push: parts.hasPush ? await storage.pushes.counts() : undefined,

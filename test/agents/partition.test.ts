@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { agentSpecs } from '../../src/agents/agent-specs.js';
+import { unownedFindings } from '../../src/agents/agent-tree.js';
 import { partitionTools } from '../../src/agents/partition.js';
 import type { Tool } from '../../src/core/tool.js';
 import { toolNamed, tree } from '../support/agent-fixtures.js';
-import { RecordingLogger } from '../support/recording-logger.js';
 
 const named = (...names: string[]) => names.map((name) => toolNamed(name));
 
@@ -40,15 +40,12 @@ describe('partitioning of tools', () => {
     expect(namesByRole(sets)).toEqual({ operator: ['exec'], unmatched: ['weather'] });
   });
 
-  it('P2 warns of the tools that no agent owns', () => {
-    const logger = new RecordingLogger();
-    expect(tree({ logger, tools: named('weather', 'fs_read', 'tides') }).unmatched).toEqual([
-      'weather',
-      'tides',
+  it('P2 finds the tools that no agent owns, in one finding', () => {
+    const { unmatched } = tree({ tools: named('weather', 'fs_read', 'tides') });
+    expect(unownedFindings(unmatched)).toEqual([
+      expect.objectContaining({ state: 'warn', text: expect.stringMatching(/weather.*tides/) }),
     ]);
-    const warnings = logger.lines.filter((line) => line.includes('"warn"'));
-    expect(warnings).toHaveLength(1);
-    expect(warnings.join()).toMatch(/weather.*tides/);
+    expect(unownedFindings([])).toEqual([]);
   });
 
   it('P4 gives the planner no tool', () => {

@@ -91,8 +91,10 @@ describe('lango config', () => {
     ];
     const home = await makeHome(`agent: { ownAgents: [${own.join(', ')}] }`);
     const { code, stdout } = await langoHere(['config', 'check'], home);
+    const doctor = await langoHere(['doctor'], home);
     await home.remove();
     expect(code).toBe(1);
+    expect(doctor.stdout.match(/^warn .*clerk is left out.*$/gm)).toHaveLength(1);
     expect(stdout).toMatch(
       /^\S+: agent\.ownAgents\[0\]\.prefixes begin the name of no tool .*clerk is left out.*\n$/,
     );

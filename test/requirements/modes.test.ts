@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import type { FunctionSpec } from '../../src/core/model.js';
 import { defineAgent, defineTool, scriptedModel } from '../../src/index.js';
+import { langoHere } from '../cli/lango-here.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { ScriptedModel, ask, call, say } from '../support/scripted-model.js';
 import type { TestServer } from '../support/server.js';
@@ -276,6 +277,9 @@ describe('P. Which agent owns a tool', () => {
     await withServer({ tools: odd, model: new ScriptedModel({}) }, async (server) => {
       const dead = server.log.lines.filter((line) => line.includes('no agent owns the tools'));
       expect(dead).toEqual([expect.stringMatching(/odd_0, odd_1, .*odd_11/)]);
+      const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
+      const { stdout } = await langoHere(['doctor'], { env });
+      expect(stdout.match(/^warn .*no agent owns the tools .*$/gm)).toHaveLength(1);
     });
   });
 
@@ -298,6 +302,22 @@ describe('P. Which agent owns a tool', () => {
       expect(direct!.system.map(({ text }) => text).join()).not.toContain('orchestrator');
       const left = server.log.lines.filter((line) => line.includes('is left out'));
       expect(left).toEqual([expect.stringMatching(/"warn".*the agent reader is left out.*\(read_\)/)]);
+    });
+  });
+
+  it('M3 a server of one agent names at its start, in one line each, the lists of agents that it does not use', async () => {
+    const own = { name: 'writer', description: 'Writes.', instruction: 'Write.', prefixes: [] };
+    const settings = {
+      server: { port: 0 },
+      agent: { multiAgent: false, ownAgents: [own, { ...own, name: 'reader' }] },
+      a2a: { enabled: true, remoteAgents: [{ name: 'far', url: 'https://far.example' }] },
+    };
+    await withServer({ model: new ScriptedModel({}), settings }, async (server) => {
+      const unused = server.log.lines.filter((line) => line.includes('is not used'));
+      expect(unused).toEqual([
+        expect.stringMatching(/"warn".*agent\.ownAgents is not used with agent\.multiAgent: false/),
+        expect.stringMatching(/"warn".*a2a\.remoteAgents is not used with agent\.multiAgent: false/),
+      ]);
     });
   });
 
