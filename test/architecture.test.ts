@@ -216,10 +216,13 @@ describe('the pages of the console', () => {
     file: `console/web/${page.file}`,
   }));
 
-  it('import from the server only modules of core that run in a browser', () => {
+  it('import from the server only modules of core that run in a browser, and types of core', () => {
     const broken = pages.flatMap((page) =>
-      localImports(page)
-        .filter((target) => !target.startsWith('console/web/') && !reachesOnlyCore(target))
+      [
+        ...localImports({ ...page, imports: valuesOf(page) }).filter((target) => !reachesOnlyCore(target)),
+        ...localImports(page).filter((target) => ringOf(target) !== 'core'),
+      ]
+        .filter((target) => !target.startsWith('console/web/'))
         .map((target) => `${page.file} imports ${target}`),
     );
     expect(broken).toEqual([]);
@@ -299,6 +302,12 @@ function readSources(root: string, name = /\.ts$/): readonly Source[] {
         return { file: file.split(path.sep).join('/'), text, imports };
       })
   );
+}
+
+/** The imports that are there when the program runs. */
+function valuesOf({ text, imports }: Source): readonly string[] {
+  const types = new Set([...text.matchAll(/import type [^;]*?from '([^']+)'/g)].map((match) => match[1]!));
+  return imports.filter((name) => !types.has(name));
 }
 
 function localImports({ file, imports }: Source): readonly string[] {
