@@ -33,14 +33,21 @@ vm.compileFunction = (code, parameters, options = {}) => {
   return made;
 };
 
-vm.SourceTextModule = class extends SourceTextModule {
-  constructor(code: string, options: vm.SourceTextModuleOptions = {}) {
+vm.SourceTextModule = new Proxy(SourceTextModule, {
+  construct(Kind, [code, options]: [string, vm.SourceTextModuleOptions]) {
     const { identifier = '' } = options;
     const cachedData = compiledFrom(code, identifier);
-    super(code, { ...options, ...(cachedData && { cachedData }) });
-    if (!cachedData) compiled.set(identifier, { code, data: this.createCachedData() });
-  }
-};
+    try {
+      if (cachedData) return new Kind(code, { ...options, cachedData });
+    } catch (error) {
+      // V8 refuses what it compiled before a test set a flag of it.
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_VM_MODULE_CACHED_DATA_REJECTED') throw error;
+    }
+    const made = new Kind(code, options);
+    compiled.set(identifier, { code, data: made.createCachedData() });
+    return made;
+  },
+});
 
 function compiledFrom(code: string, path: string): Buffer | undefined {
   const kept = compiled.get(path);
