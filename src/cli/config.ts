@@ -4,7 +4,7 @@ import { describeConfig } from '../config/describe.js';
 import { kubernetesManifests, type Deployment } from '../config/kubernetes.js';
 import { checkConfig, loadConfig, shippedSchema } from '../config/load.js';
 import { listKeys, rotateKeys, type KeyInfo } from '../config/node-credentials.js';
-import type { Problem } from '../config/problems.js';
+import { lineOfProblem } from '../config/problems.js';
 import { configSchema } from '../config/reference.js';
 import { loadConfigOf, overridesOf, type Call, type FolderFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
@@ -20,7 +20,11 @@ export async function checkFile({ flags, env }: FolderCall): Promise<Report> {
   const options = { env, overrides: overridesOf(flags) };
   const problems = await checkConfig(options, startFindings);
   if (problems.length > 0)
-    return { json: { ok: false, problems }, lines: problems.map(lineOfProblem), exitCode: EXIT.failure };
+    return {
+      json: { ok: false, problems },
+      lines: problems.map((one) => safeLine(lineOfProblem(one))),
+      exitCode: EXIT.failure,
+    };
   const { home, file = null } = (await loadConfig({ ...options, purpose: 'show' })).config;
   const none = `There is no ${join(home, 'config.yaml')}: all keys have their defaults.`;
   const line = file === null ? none : `${file} is valid.`;
@@ -52,13 +56,9 @@ export async function showConfig(call: FolderCall): Promise<Report> {
         return `${key} = ${shown}${origin === 'default' ? '' : paint.dim(`  (${origin})`)}`;
       }),
     ],
-    notes: problems.map(lineOfProblem),
+    notes: problems.map((one) => safeLine(lineOfProblem(one))),
     exitCode: problems.length === 0 ? EXIT.ok : EXIT.failure,
   };
-}
-
-function lineOfProblem({ at, key, text }: Problem): string {
-  return safeLine(`${at}: ${key === '' ? '' : `${key} `}${text}`);
 }
 
 /** `lango config schema`: prints the JSON Schema of the configuration file, for editors. */

@@ -6,8 +6,7 @@ import { errorText, LangoError } from '../core/errors.js';
 import { parseJson } from '../core/json.js';
 import { agentName, distinct, text } from '../core/fields.js';
 import { cardDetails } from './agent-keys.js';
-import { type Problem, findingsOf, problemsError, toProblem } from './problems.js';
-import { type KeySchema, schemasAt } from './schema.js';
+import { type Problem, problemsError } from './problems.js';
 
 const mediaType = z.string().regex(/^[\w.+-]+\/[\w.+*-]+$/, 'must be a media type such as text/plain');
 
@@ -57,16 +56,10 @@ async function loadCardFile(folder: string, fileName: string): Promise<CardResul
   const card = cardSchema.safeParse(parseJson(text)).data;
   if (card?.name === expected) return { card };
   // Loaded only to locate a problem: positions need another parser.
-  const { textSource } = await import('./text-source.js');
-  const source = textSource(text, { file, syntax: 'json' });
-  if (source.problems.length > 0) return { problems: source.problems };
-  const result = cardSchema.safeParse(source.values);
-  if (!result.success) {
-    const root = z.toJSONSchema(cardSchema, { io: 'input' }) as KeySchema;
-    const findings = findingsOf(result.error.issues, (path) => schemasAt(path, root));
-    return { problems: findings.map((one) => toProblem(one, source)) };
-  }
-  if (result.data.name === expected) return { card: result.data };
+  const { parsedBy } = await import('./text-source.js');
+  const { data, problems, source } = parsedBy(cardSchema, text, { file, syntax: 'json' });
+  if (!data) return { problems };
+  if (data.name === expected) return { card: data };
   const problem = `must be "${expected}", the name of its file`;
   return { problems: [{ at: source.locate(['name']), key: 'name', text: problem }] };
 }

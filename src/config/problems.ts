@@ -17,9 +17,12 @@ export interface Problem {
 export const PROBLEMS_MAX = 50;
 const KEY_MAX_LENGTH = 100;
 
+export const lineOfProblem = ({ at, key, text }: Problem): string =>
+  `${at}: ${key === '' ? '' : `${key} `}${text}`;
+
 /** One `invalid-config` error that lists all problems. */
 export function problemsError(problems: readonly Problem[], hint: string): LangoError {
-  const lines = problems.map(({ at, key, text }) => `  ${at}: ${key === '' ? '' : `${key} `}${text}`);
+  const lines = problems.map((problem) => `  ${lineOfProblem(problem)}`);
   const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
   return new LangoError('invalid-config', [`The configuration has ${count}:`, ...lines].join('\n'), {
     hint,

@@ -1,7 +1,9 @@
 import { keyOf, type Path } from '../core/findings.js';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Document, Node, Pair, ParsedNode, YAMLMap } from 'yaml';
-import { type Problem, PROBLEMS_MAX } from './problems.js';
+import { z } from 'zod';
+import { findingsOf, type Problem, PROBLEMS_MAX, toProblem } from './problems.js';
+import { type KeySchema, schemasAt } from './schema.js';
 
 /** The values of a configuration source, and where each of them is written. */
 export interface Source {
@@ -28,6 +30,24 @@ export type TextReading = { readonly value: unknown } | { readonly problem: stri
 const TEXT_MAX_LENGTH = 64 * 1024;
 /** Maximum nesting of groups and lists. */
 const DEPTH_MAX = 64;
+
+interface Parsed<Data> {
+  /** Undefined when there are problems. */
+  readonly data?: Data;
+  readonly problems: readonly Problem[];
+  readonly source: Source;
+}
+
+/** Parses YAML or JSON by a schema. An empty file is one without keys. */
+export function parsedBy<Data>(schema: z.ZodType<Data>, text: string, options: SourceOptions): Parsed<Data> {
+  const source = textSource(text, options);
+  if (source.problems.length > 0) return { problems: source.problems, source };
+  const { success, data, error } = schema.safeParse(source.values ?? {});
+  if (success) return { data, problems: [], source };
+  const root = z.toJSONSchema(schema, { io: 'input' }) as KeySchema;
+  const findings = findingsOf(error.issues, (path) => schemasAt(path, root));
+  return { problems: findings.map((one) => toProblem(one, source)), source };
+}
 
 /** Parses YAML or JSON. Never throws: errors are in `problems`, and quote nothing of the text, which may hold secrets. */
 export function textSource(text: string, options: SourceOptions): Source {

@@ -1,11 +1,9 @@
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { findingsOf, toProblem, type Problem } from '../config/problems.js';
-import { schemasAt, type KeySchema } from '../config/schema.js';
-import { textSource } from '../config/text-source.js';
+import { lineOfProblem } from '../config/problems.js';
+import { parsedBy } from '../config/text-source.js';
 import { codeOf, LangoError } from '../core/errors.js';
-import type { Finding } from '../core/findings.js';
 import { TASK_STATES } from '../core/task.js';
 import { parseTaskFile, parseTaskText, type TaskFile } from '../replay/task-file.js';
 
@@ -163,10 +161,17 @@ const EXTENSION = /\.ya?ml$/;
 /** Reads the files of cases at a path: one file, or all below a folder. Rejects with `invalid-input` that lists all problems. */
 export async function readCases(path: string): Promise<readonly CaseFile[]> {
   const files = await caseFilesAt(path);
-  const read = await Promise.all(files.map(readCaseFile));
-  const problems = read.flatMap((one) => ('problems' in one ? one.problems : []));
-  if (problems.length > 0) throw wrongCases(problems);
-  return read.flatMap((one) => ('file' in one ? one.file : []));
+  const read = await Promise.all(
+    files.map(async (file) => ({
+      path: file,
+      ...parsedBy(caseFile, await readFile(file, 'utf8'), { file, syntax: 'yaml' }),
+    })),
+  );
+  const lines = read.flatMap(({ problems }) => problems).map((problem) => `  ${lineOfProblem(problem)}`);
+  const hint = 'The keys are in docs/reference/evaluations.md.';
+  if (lines.length > 0)
+    throw new LangoError('invalid-input', ['The cases cannot be read:', ...lines].join('\n'), { hint });
+  return read.map(({ data, path: file }) => ({ ...data!, path: file }));
 }
 
 async function caseFilesAt(path: string): Promise<readonly string[]> {
@@ -182,24 +187,6 @@ async function caseFilesAt(path: string): Promise<readonly string[]> {
 }
 
 const HINT = 'Make cases of real tasks with: lango eval new';
-
-type Reading = { readonly file: CaseFile } | { readonly problems: readonly Problem[] };
-
-async function readCaseFile(path: string): Promise<Reading> {
-  const source = textSource(await readFile(path, 'utf8'), { file: path, syntax: 'yaml' });
-  if (source.problems.length > 0) return { problems: source.problems };
-  const { success, data: file, error } = caseFile.safeParse(source.values ?? {});
-  if (success) return { file: { ...file, path } };
-  const root = caseFileJsonSchema() as KeySchema;
-  const findings: readonly Finding[] = findingsOf(error.issues, (at) => schemasAt(at, root));
-  return { problems: findings.map((finding) => toProblem(finding, source)) };
-}
-
-function wrongCases(problems: readonly Problem[]): LangoError {
-  const lines = problems.map(({ at, key, text: what }) => `  ${at}: ${key === '' ? '' : `${key} `}${what}`);
-  const hint = 'The keys are in docs/reference/evaluations.md.';
-  return new LangoError('invalid-input', ['The cases cannot be read:', ...lines].join('\n'), { hint });
-}
 
 /** The path of a file that a file of cases names. */
 export function besides({ path }: Pick<CaseFile, 'path'>, name: string): string {
