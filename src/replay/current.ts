@@ -4,9 +4,9 @@ import { CONTROL_NAMES } from '../agents/control-functions.js';
 import { TRANSFER_NAME } from '../agents/transfer.js';
 import type { Agent } from '../core/agent.js';
 import { defined } from '../core/json.js';
-import type { AskedRequest, ModelProvider } from '../core/model.js';
+import type { AskedRequest } from '../core/model.js';
 import type { NewEvent, Scope } from '../core/task.js';
-import { passesOf, type Pass, type Recording } from './passes.js';
+import { passesOf, type Recording } from './passes.js';
 import { memoryOf } from './recorded-agent.js';
 import { RecordedFunctions } from './recorded-functions.js';
 import { recordedModel } from './recorded-model.js';
@@ -63,10 +63,12 @@ export async function compareRequests(given: unknown, parts: CurrentParts): Prom
       absent.add(task.agent);
       continue;
     }
+    /** The parts of the requests by their hashes. */
     const texts = new Map<string, string>();
-    const now = await rehearse(agent, { recorded: task, scope: parts.scope }, (model) =>
-      noting(model, texts),
-    );
+    const now = await rehearse(agent, { recorded: task, scope: parts.scope }, ({ system, functions }) => {
+      for (const block of system) texts.set(shortHash(block), block.text);
+      for (const spec of functions) texts.set(shortHash(spec), JSON.stringify(spec, undefined, 1));
+    });
     const before = requestsIn(task.events);
     for (const [step, recorded] of before) {
       const asked = now.get(step);
@@ -102,14 +104,11 @@ export function requestsIn(events: readonly Pick<NewEvent, 'body'>[]): Requests 
 
 type Texts = ReadonlyMap<string, string>;
 
-/**
- * Lets an agent of this server go through a recorded task, with outputs and results as recorded. `wrap` gets the model of
- * each recorded run, and sees what that is asked.
- */
+/** Lets an agent of this server go through a recorded task, with outputs and results as recorded. */
 export async function rehearse(
   agent: LoopAgent,
   { recorded, scope }: { readonly recorded: RecordedTask; readonly scope: Scope },
-  wrap: (model: ModelProvider, pass: Pass) => ModelProvider,
+  onRequest: Parameters<typeof recordedModel>[1],
 ): Promise<Requests> {
   const now = new Map<string, Required<AskedRequest> | undefined>();
   const events = eventsOf(recorded);
@@ -118,7 +117,7 @@ export async function rehearse(
       profile: agent.profile,
       run: (run) =>
         agent.rehearse(run, {
-          model: wrap(recordedModel(recording), pass),
+          model: recordedModel(recording, onRequest),
           memory: memoryOf(pass),
           peers: (own) => ({ ...peers, list: () => own.list() }),
           functions: standIns(recording, recorded),
@@ -128,18 +127,6 @@ export async function rehearse(
     for (const [step, request] of requestsIn(written)) now.set(step, request);
   }
   return now;
-}
-
-/** Notes the text of each part of a request by its hash. */
-function noting(model: ModelProvider, texts: Map<string, string>): ModelProvider {
-  return {
-    ...model,
-    stream(request) {
-      for (const block of request.system) texts.set(shortHash(block), block.text);
-      for (const spec of request.functions) texts.set(shortHash(spec), JSON.stringify(spec, undefined, 1));
-      return model.stream(request);
-    },
-  };
 }
 
 /** The functions of the agent with recorded results, and those that the record names and the agent has no more. */

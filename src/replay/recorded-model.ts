@@ -1,4 +1,4 @@
-import type { ModelErrorCode, ModelEvent, ModelProvider } from '../core/model.js';
+import type { ModelErrorCode, ModelEvent, ModelProvider, ModelRequest } from '../core/model.js';
 import { textOf } from '../core/message.js';
 import type { EventBody } from '../core/task.js';
 import { stepAfter, type Pass, type Recording } from './passes.js';
@@ -10,14 +10,22 @@ const CUT_MARK = /\n\n\[The answer is incomplete: [^\]\n]+\]$/;
 /** The journal writes the last character of a text with what follows it. */
 const HELD_BACK = '…';
 
-/** Gives the outputs that the model gave in a recorded run, in order. `blocked` is called when the record holds no more. */
-export function recordedModel({ agent, pass, blocked }: Recording): ModelProvider {
+/**
+ * Gives the outputs that the model gave in a recorded run, in order. `blocked` is called when the record holds no more, and
+ * `onRequest` with each request as it is now, and the turn that it is of.
+ */
+export function recordedModel(
+  { agent, pass, blocked }: Recording,
+  onRequest?: (request: ModelRequest, step: string) => void,
+): ModelProvider {
   let asked = 0;
   return {
     id: 'recorded',
-    async *stream(): AsyncGenerator<ModelEvent> {
+    async *stream(request): AsyncGenerator<ModelEvent> {
       asked += 1;
-      const { end, text } = turnOf(pass, agent, stepAfter(pass, asked));
+      const step = stepAfter(pass, asked);
+      onRequest?.(request, step);
+      const { end, text } = turnOf(pass, agent, step);
       const failure = end ? undefined : failureOf(pass);
       const shown = end || failure || text === '' || CUT_MARK.test(text) ? text : text + HELD_BACK;
       const said = end ? shown : shown.replace(CUT_MARK, '');

@@ -1,12 +1,11 @@
 import type { Agent } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
-import type { ModelProvider, ModelRequest, Usage } from '../core/model.js';
+import type { ModelRequest, Usage } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
 import type { SentPart, SentRequest } from '../core/sent-request.js';
 import type { Scope } from '../core/task.js';
 import { estimateTokens } from '../core/text.js';
 import { canRehearse, changesOf, rehearse, requestsIn } from './current.js';
-import { stepAfter, type Pass } from './passes.js';
 import { isOfLoop } from './replay.js';
 import { readWhole, type ReadRecord } from './collect.js';
 import type { RecordedTask } from './task-file.js';
@@ -35,7 +34,9 @@ export function createSentRequests({ readRecord, agents, secrets }: SentParts) {
         hint: 'A task of a remote agent is shown by the console of its own server.',
       });
     const asked = new Map<string, Asked>();
-    const now = await rehearse(agent, { recorded, scope }, (model, pass) => noting(model, { pass, asked }));
+    const now = await rehearse(agent, { recorded, scope }, ({ system, functions, messages }, turn) => {
+      asked.set(turn, { system, functions, messages: [...messages] });
+    });
     const steps = [...asked.keys()];
     const wanted = step ?? steps.at(-1) ?? '';
     const request = asked.get(wanted);
@@ -51,23 +52,6 @@ export function createSentRequests({ readRecord, agents, secrets }: SentParts) {
       changed: was && is ? [...new Set(changesOf(was, is).map(wordsOf))] : [],
       ...compared(shown(request), shown(before), usageOf(recorded, wanted)),
     };
-  };
-}
-
-/** Notes each request by its turn, as it is when it is sent. */
-function noting(
-  model: ModelProvider,
-  { pass, asked }: { pass: Pass; asked: Map<string, Asked> },
-): ModelProvider {
-  let count = 0;
-  return {
-    ...model,
-    stream(request) {
-      count += 1;
-      const { system, functions, messages } = request;
-      asked.set(stepAfter(pass, count), { system, functions, messages: [...messages] });
-      return model.stream(request);
-    },
   };
 }
 
