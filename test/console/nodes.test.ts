@@ -74,7 +74,7 @@ describeConsole('the console over three nodes', () => {
     await page.evaluate("void (location.hash = '#/tasks')");
     await page.getByRole('link', { name: /go across nodes/ }).click();
     await page.getByRole('link', { name: 'tree' }).click();
-    const edge = page.getByRole('listitem').filter({ hasText: 'middle on its node' }).last();
+    const edge = page.getByRole('listitem').filter({ hasText: 'middle on warp' }).last();
     const facts = () => edge.locator('.facts').first().innerText();
     await edge
       .getByText(/^works, /)
@@ -99,12 +99,12 @@ describeConsole('the console over three nodes', () => {
 
     // The console of another node asks for its own sign-in, and then shows the task there, on nodes of any depth.
     for (const [name, within] of [
-      ['middle', 'end on its node'],
-      ['end', 'The agent delegated nothing'],
+      [/^middle on warp$/, 'end on weft'],
+      [/^end on its node at /, 'The agent delegated nothing'],
     ] as const) {
       const [there] = await Promise.all([
         page.context().waitForEvent('page'),
-        page.getByRole('link', { name: `${name} on its node` }).click(),
+        page.getByRole('link', { name }).click(),
       ]);
       await signIn(there);
       await there.getByRole('link', { name: 'tree' }).click();

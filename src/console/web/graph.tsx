@@ -30,7 +30,7 @@ interface GraphProps {
   readonly edges: readonly GraphEdge[];
 }
 
-const NODE_WIDTH = 215;
+const NODE_WIDTH = 222;
 const NODE_HEIGHT = 52;
 const EDGE_ROOM = 18;
 const COLUMN_GAP = 165;
@@ -182,7 +182,7 @@ function Node({ node, isNarrow }: Readonly<{ node: Placed; isNarrow: boolean }>)
   const { name, note = '', icon, mark, kind = '', href, onChoose, x, y, width, height } = node;
   const nameLine = isNarrow ? 21 : height / 2 + (note === '' ? 5 : -4);
   const noteLine = isNarrow ? 21 : height / 2 + 15;
-  const noted = cut(note, isNarrow ? NOTE_CHARACTERS : WORDS_CHARACTERS);
+  const noted = cut(note, isNarrow ? NOTE_CHARACTERS : WORDS_CHARACTERS + 3);
   const noteEnd = width - 12 - (mark ? MARK_ROOM : 0);
   const box = (
     <>

@@ -151,7 +151,10 @@ function Head({
       <p class="facts">
         <State state={status.state} /> · {agent} ·{' '}
         {[status.timestamp && dateTime(status.timestamp), ...factsOf(task)].filter(Boolean).join(' · ')} · id{' '}
-        <code>{id}</code> · <a href={link('chat', agent, task.contextId)}>Open its conversation</a>
+        <code>{id}</code> ·{' '}
+        <a class="whole" href={link('chat', agent, task.contextId)}>
+          Open its conversation
+        </a>
       </p>
       {fork && (
         <p class="facts">

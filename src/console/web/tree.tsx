@@ -153,7 +153,8 @@ function FarLink(props: Readonly<{ agent: string; url: string; place: string; ho
   const base = url.replace(/(\/agents\/[^/]+|\/\.well-known\/.*)?\/?$/, '');
   return (
     <a href={`${base}/console/${place}`} target="_blank" rel="noreferrer">
-      {visible(agent)} on its node{host !== undefined && ` at ${host}`}
+      {visible(agent)} on{' '}
+      {host === undefined ? visible(farNodeOf(agent) ?? 'its node') : `its node at ${host}`}
     </a>
   );
 }
