@@ -58,7 +58,7 @@ export const storage = group('The database of tasks, documents, secrets and all 
 export const node = group('This node, among those that it works with.', {
   name: optional(
     text().max(MAX_NODE_NAME),
-    'The name of this node, as people read it in the console beside its agents, its bill and its tasks. Default: the name of the host.',
+    'The name of this node, as people read it in the console beside its agents, its bill and its tasks, also on other nodes: the cards of its agents have it. Default: the name of the host, which stays off the cards.',
   ),
 });
 
