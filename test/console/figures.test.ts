@@ -205,6 +205,9 @@ describeConsole('what the console draws', () => {
     await page.getByLabel('What does not hold').getByText('does not contain "refund"').waitFor();
     await page.getByText(/Imported: task task-1-1-1 of/).waitFor();
     await shot(page, 'evaluated-task');
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
+    await page.setViewportSize({ width: 1280, height: 800 });
     expect(await seriousFaults(page)).toEqual([]);
     expect(await page.evaluate('window.hurt')).toBeUndefined();
     expect(faults).toEqual([]);

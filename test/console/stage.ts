@@ -146,7 +146,7 @@ export async function shot(page: Page, name: string): Promise<void> {
   const size = page.viewportSize();
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    for (const width of [390, 1280]) {
+    for (const width of [360, 390, 1280]) {
       await page.setViewportSize({ width, height: 800 });
       await page.waitForTimeout(150);
       const file = path.join(folder, `${name}-${colorScheme}-${width}.png`);

@@ -41,7 +41,9 @@ const INDENT = 22;
 const DEEPEST = 6;
 const MOST_WIDTH = 480;
 const NARROW_CHARACTERS = 46;
-const NOTE_CHARACTERS = 18;
+/** The most that a character of a name, and one of a note, is wide. */
+const NAME_PIXELS = 8.6;
+const NOTE_PIXELS = 6.6;
 const NAME_CHARACTERS = 20;
 const WORDS_CHARACTERS = 26;
 const ICON = 15;
@@ -182,7 +184,9 @@ function Node({ node, isNarrow }: Readonly<{ node: Placed; isNarrow: boolean }>)
   const { name, note = '', icon, mark, kind = '', href, onChoose, x, y, width, height } = node;
   const nameLine = isNarrow ? 21 : height / 2 + (note === '' ? 5 : -4);
   const noteLine = isNarrow ? 21 : height / 2 + 15;
-  const noted = cut(note, isNarrow ? NOTE_CHARACTERS : WORDS_CHARACTERS + 3);
+  const named = cut(name, NAME_CHARACTERS);
+  const room = width - 2 * 12 - ICON_ROOM - (mark ? MARK_ROOM : 0) - named.length * NAME_PIXELS;
+  const noted = cut(note, isNarrow ? Math.floor(room / NOTE_PIXELS) : WORDS_CHARACTERS + 3);
   const noteEnd = width - 12 - (mark ? MARK_ROOM : 0);
   const box = (
     <>
@@ -190,7 +194,7 @@ function Node({ node, isNarrow }: Readonly<{ node: Placed; isNarrow: boolean }>)
       <rect width={width} height={height} rx="8" />
       {icon && <DrawnIcon name={icon} x={12} y={nameLine - 12} size={ICON} />}
       <text x={icon ? 12 + ICON_ROOM : 12} y={nameLine} class="name">
-        {cut(name, NAME_CHARACTERS)}
+        {named}
       </text>
       {mark && <DrawnIcon name={mark} x={isNarrow ? width - 12 - MARK : 12} y={noteLine - 11} size={MARK} />}
       <text
@@ -220,9 +224,13 @@ function Node({ node, isNarrow }: Readonly<{ node: Placed; isNarrow: boolean }>)
   );
 }
 
+/** Fewer characters than this say nothing. */
+const LEAST_CHARACTERS = 5;
+
 function cut(text: string, most: number): string {
   const shown = visible(text);
-  return shown.length <= most ? shown : `${shown.slice(0, most - 1)}…`;
+  if (shown.length <= most) return shown;
+  return most < LEAST_CHARACTERS ? '' : `${shown.slice(0, most - 1)}…`;
 }
 
 /** Each node is one column right of the first that leads to it; those that nothing leads to are at the left. */
