@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json.js';
+import { countIn, type JsonObject } from '../core/json.js';
 import type { AnswerBlock } from '../core/model.js';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -226,6 +226,15 @@ function acceptEvent<Event>({ reader, endpoint }: Exchange<Event>, event: Event)
       'The model server sent an event that is not in the form of its API. Check model.provider and model.baseUrl.',
     );
   }
+}
+
+/** Reads a vendor's counts of tokens. What is no count is 0, and `written` absent. */
+export function usageOf(
+  given: Readonly<Partial<Record<'input' | 'output' | 'cached' | 'written', unknown>>>,
+) {
+  const written = countIn(given.written);
+  const [input, output, cached] = [countIn(given.input), countIn(given.output), countIn(given.cached)];
+  return { input, output, cached, ...(written > 0 && { written }) };
 }
 
 /** Throws `ModelFailure` when `text` is not a JSON object. */

@@ -33,13 +33,16 @@ const LONGEST_ASKED_MS = 300_000;
  * `end` or `error`. The first text after a retry restarts the output if text was yielded before.
  */
 export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> {
+  const { signal, onRetry, logger } = call;
   const failed: SpentUsage[] = [];
-  const again = new NextAttempt(call);
+  let note: string | undefined;
+  let notes = 0;
+  let retries = 0;
   let lastTextBy = 0;
   for (let attempts = 1; ; attempts++) {
     try {
-      for await (const event of call.attempt(again.note)) {
-        call.signal.throwIfAborted();
+      for await (const event of call.attempt(note)) {
+        signal.throwIfAborted();
         if (event.type === 'end') {
           yield wellFormed({ ...event, answer: { ...event.answer, ...(failed.length > 0 && { failed }) } });
           return;
@@ -54,57 +57,36 @@ export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> 
       const usage = error instanceof ModelFailure ? error.usage : undefined;
       if (usage && usage.input + usage.output > 0) failed.push({ usage });
       if (call.adjust?.(failure)) continue;
-      if (await again.isAllowedAfter(failure)) continue;
-      yield errorEvent(call.signal.aborted ? CANCELED : failure, failed);
+      const { again } = failure.details;
+      if (again && !signal.aborted && notes < again.times) {
+        ({ note } = again);
+        notes += 1;
+        onRetry?.(failure.code, 0);
+        logger.warn('a model gave nothing and is asked again', { reason: failure.message });
+        continue;
+      }
+      if (!again && (await mayRetry(failure, ++retries, call))) continue;
+      yield errorEvent(signal.aborted ? CANCELED : failure, failed);
       return;
     }
   }
 }
 
-/** Decides whether a call is made once more, and waits before it. */
-class NextAttempt {
-  /** The note for the model in the next attempt. */
-  note: string | undefined;
-  readonly #call: Call;
-  #notes = 0;
-  #retries = 0;
-
-  constructor(call: Call) {
-    this.#call = call;
-  }
-
-  /** Resolves once the next attempt may begin, or with false when there is none. */
-  async isAllowedAfter(failure: ModelFailure): Promise<boolean> {
-    const { logger, onRetry, signal } = this.#call;
-    const { code, message: reason } = failure;
-    const { again, retryable, retryAfterMs } = failure.details;
-    if (again) {
-      this.note = again.note;
-      this.#notes += 1;
-      if (signal.aborted || this.#notes > again.times) return false;
-      onRetry?.(code, 0);
-      logger.warn('a model gave nothing and is asked again', { reason });
-      return true;
-    }
-    this.#retries += 1;
-    const delayMs = retryDelayMs(this.#retries, retryAfterMs, LONGEST_DELAY_MS);
-    if (!retryable || this.#retries > this.#mostRetries(failure) || !this.#hasTimeFor(delayMs)) return false;
-    onRetry?.(code, delayMs);
-    logger.warn('a model call failed and is retried', { code, reason, delayMs: Math.round(delayMs) });
-    using wait = new Deadline(signal).expect(delayMs);
-    if (!wait.signal.aborted) await once(wait.signal, 'abort');
-    return wait.hasPassed;
-  }
-
-  #mostRetries({ code, details: { triesFew } }: ModelFailure): number {
-    const { maxRetries, hasFallback } = this.#call;
-    return code === 'unreachable' || triesFew || hasFallback ? Math.min(maxRetries, FEW_RETRIES) : maxRetries;
-  }
-
-  #hasTimeFor(delayMs: number): boolean {
-    const { deadline = Infinity } = this.#call;
-    return delayMs <= LONGEST_ASKED_MS && Date.now() + delayMs < deadline;
-  }
+/** Resolves once the next attempt may begin, or with false when there is none. */
+async function mayRetry(failure: ModelFailure, retries: number, call: Call): Promise<boolean> {
+  const { maxRetries, hasFallback, deadline = Infinity, onRetry, logger, signal } = call;
+  const { code, message: reason } = failure;
+  const { retryable, triesFew, retryAfterMs } = failure.details;
+  const isFew = code === 'unreachable' || triesFew || hasFallback;
+  const most = isFew ? Math.min(maxRetries, FEW_RETRIES) : maxRetries;
+  const delayMs = retryDelayMs(retries, retryAfterMs, LONGEST_DELAY_MS);
+  const hasTime = delayMs <= LONGEST_ASKED_MS && Date.now() + delayMs < deadline;
+  if (!retryable || retries > most || !hasTime) return false;
+  onRetry?.(code, delayMs);
+  logger.warn('a model call failed and is retried', { code, reason, delayMs: Math.round(delayMs) });
+  using wait = new Deadline(signal).expect(delayMs);
+  if (!wait.signal.aborted) await once(wait.signal, 'abort');
+  return wait.hasPassed;
 }
 
 const CANCELED = new ModelFailure('canceled', 'The model call was canceled.');

@@ -81,11 +81,11 @@ describe('a package of a model', () => {
   });
 
   it.each([
-    ['two-makers', {}, 'set factory to one of createOne, createTwo'],
+    ['two-makers', {}, 'set factory to one of: createOne, createTwo'],
     [
       'two-makers',
       { factory: 'createThree' },
-      'exports no function createThree; it has: createOne, createTwo',
+      'exports no function createThree; set factory to one of: createOne, createTwo',
     ],
     ['no-maker', {}, 'it exports no function that makes a provider'],
     ['no-model', {}, 'no-model with the model m is not a language model of the AI SDK'],

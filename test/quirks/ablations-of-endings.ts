@@ -108,8 +108,8 @@ export const ENDING_RULES: readonly Ablation[] = [
   {
     rule: 'A model that gives nothing again is not asked for ever.',
     file: 'src/models/retry.ts',
-    find: 'this.#notes > again.times',
-    replace: 'this.#notes > 4',
+    find: 'notes < again.times',
+    replace: 'notes < 4',
     red: ['empty-twice-Messages', 'malformed-gemini-thrice', 'empty-fallback-Responses'],
   },
   {

@@ -3,7 +3,7 @@ import { countIn, isJsonObject, objectIn, textIn, type JsonObject } from '../../
 import { NO_USAGE, type AnswerBlock, type Usage } from '../../core/model.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 import type { Ended } from '../ends.js';
-import { opaque, OutputBounds, type OutputReader } from '../exchange.js';
+import { opaque, OutputBounds, usageOf, type OutputReader } from '../exchange.js';
 import type { Endpoint } from '../failure.js';
 import { isForeignEvent, toModelFailure } from './failure.js';
 import { OPTIONS, PART } from './request.js';
@@ -155,12 +155,7 @@ function toUsage(usage: unknown): Usage {
     : { total: inputTokens, cacheRead: cachedInputTokens };
   const output = isJsonObject(outputTokens) ? outputTokens.total : outputTokens;
   const [cached, written] = [countIn(input.cacheRead), countIn(input.cacheWrite)];
-  return {
-    input: Math.max(countIn(input.total), cached + written),
-    output: countIn(output),
-    cached,
-    ...(written ? { written } : {}),
-  };
+  return usageOf({ input: Math.max(countIn(input.total), cached + written), output, cached, written });
 }
 
 /** The vendor's word for the end, as far as the package kept it. In version 2 of the contract the reason is a plain word. */

@@ -5,7 +5,17 @@ import { pathToFileURL } from 'node:url';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { errorText, LangoError } from '../../core/errors.js';
 import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
-import type { AiSdkModel, PackageModel } from './language-model.js';
+import type { AiSdkModel } from './language-model.js';
+
+/** The place of a package, and the settings for its factory. */
+export interface PackageModel {
+  /** The name of the package, such as "@ai-sdk/google", or one of its entries: "@ai-sdk/google-vertex/anthropic". */
+  readonly package: string;
+  readonly model: string;
+  /** The name of the function that makes the provider. Default: the one of the package that begins with "create". */
+  readonly factory?: string | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+}
 
 /** A model of a known version of the contract. What is read of their streams is the same in all. */
 export type KnownModel = Pick<LanguageModelV4, 'doStream'> & Omit<AiSdkModel, 'doStream'>;
@@ -102,12 +112,9 @@ function factoryOf(
   // Some packages export a function under an older name too.
   const [first, ...others] = new Set(wanted.map((key) => loaded[key] as Factory));
   if (first && others.length === 0) return first;
-  const known = names.join(', ');
-  if (first)
-    throw unusable(name, `it has several functions that make providers; set factory to one of ${known}`);
-  if (given !== undefined)
-    throw unusable(name, `it exports no function ${given}; it has: ${known || 'none'}`);
-  throw unusable(name, 'it exports no function that makes a provider; is it one of the AI SDK?');
+  const none = `it exports no function ${given ?? 'that makes a provider'}`;
+  const problem = first ? 'it has several functions that make providers' : none;
+  throw unusable(name, `${problem}; set factory to one of: ${names.join(', ') || 'none'}`);
 }
 
 function unusable(name: string, why: string, cause?: unknown): LangoError {

@@ -2,7 +2,7 @@ import { countIn, defined, objectIn, textIn, type JsonObject } from '../../core/
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import { isEnd, type Ended } from '../ends.js';
-import { opaque, OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
+import { opaque, OutputBounds, parseEvent, usageOf, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 
@@ -84,12 +84,8 @@ export class AnthropicOutputReader implements OutputReader {
     const counts = this.#counts;
     const cached = countIn(counts.cache_read_input_tokens);
     const written = countIn(counts.cache_creation_input_tokens);
-    return {
-      input: countIn(counts.input_tokens) + written + cached,
-      output: countIn(counts.output_tokens),
-      cached,
-      ...(written ? { written } : {}),
-    };
+    const input = countIn(counts.input_tokens) + written + cached;
+    return usageOf({ input, output: counts.output_tokens, cached, written });
   }
 
   /** Later counts are totals and replace earlier ones. A null leaves the earlier count. */

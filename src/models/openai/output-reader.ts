@@ -3,7 +3,7 @@ import { NO_USAGE, type AnswerBlock, type Usage } from '../../core/model.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 import { isEnd, reasonOf, type Ended } from '../ends.js';
-import { OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
+import { OutputBounds, parseEvent, usageOf, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { filteredCategories } from '../reason.js';
 import { Members } from './members.js';
@@ -86,12 +86,8 @@ function textOf(content: unknown): string {
     .join('');
 }
 
-function toUsage(usage: JsonObject): Usage {
-  return {
-    input: countIn(usage.prompt_tokens),
-    output: countIn(usage.completion_tokens),
-    cached: countIn(objectIn(usage.prompt_tokens_details).cached_tokens),
-  };
+function toUsage({ prompt_tokens: input, completion_tokens: output, ...usage }: JsonObject): Usage {
+  return usageOf({ input, output, cached: objectIn(usage.prompt_tokens_details).cached_tokens });
 }
 
 /** The most times that the arguments of one call are parsed to find out whether a fragment begins another call. */

@@ -3,7 +3,7 @@ import type { AnswerBlock, Usage } from '../../core/model.js';
 import { toFunctionCall } from '../conversation.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import type { Ended } from '../ends.js';
-import { opaque, OutputBounds, parseEvent, type OutputReader } from '../exchange.js';
+import { opaque, OutputBounds, parseEvent, usageOf, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { PHASE } from './responses-request.js';
 
@@ -76,15 +76,9 @@ export class ResponsesReader implements OutputReader {
   }
 
   #usage(): Usage {
-    const counts = objectIn(this.#counts);
-    const details = objectIn(counts.input_tokens_details);
-    const written = countIn(details.cache_write_tokens);
-    return {
-      input: countIn(counts.input_tokens),
-      output: countIn(counts.output_tokens),
-      cached: countIn(details.cached_tokens),
-      ...(written ? { written } : {}),
-    };
+    const { input_tokens: input, output_tokens: output, ...counts } = objectIn(this.#counts);
+    const { cached_tokens: cached, cache_write_tokens: written } = objectIn(counts.input_tokens_details);
+    return usageOf({ input, output, cached, written });
   }
 
   #keep(at: number, draft: Draft): void {
