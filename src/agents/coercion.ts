@@ -38,17 +38,18 @@ function coerce(schema: JsonObject, value: Json): Json {
 
 /** The value as the one branch wants it that can take it; the value itself when several can, each in another way. */
 function readingOf(branches: readonly JsonObject[], value: Json): Json {
-  const readings = branches
-    .map((branch) => ({ branch, read: coerce(branch, value) }))
-    .filter(({ branch, read }) => schemaProblems(branch, read).length === 0)
-    .map(({ branch, read }) => ({
-      read,
-      unknown: isJsonObject(read) ? unknownKeys(branch, read).length : 0,
-    }));
+  const readings = branches.flatMap((branch) => {
+    const read = coerce(branch, value);
+    if (schemaProblems(branch, read).length > 0) return [];
+    return [{ read, unknown: isJsonObject(read) ? unknownKeys(branch, read).length : 0 }];
+  });
   const least = Math.min(...readings.map(({ unknown }) => unknown));
-  const best = readings.filter(({ unknown }) => unknown === least);
-  const distinct = new Map(best.map(({ read }) => [canonicalJson(read), read]));
-  return distinct.size === 1 ? best[0]!.read : value;
+  return onlyOne(readings.filter(({ unknown }) => unknown === least).map(({ read }) => read)) ?? value;
+}
+
+/** The value of a list whose values are all the same; undefined for any other list. */
+function onlyOne(values: readonly Json[]): Json | undefined {
+  return new Set(values.map(canonicalJson)).size === 1 ? values[0] : undefined;
 }
 
 function readPlain(schema: JsonObject, value: Json): Json {
@@ -72,9 +73,7 @@ function listedValue(schema: JsonObject, text: string): Json {
 function toType(schema: JsonObject, value: Json): Json {
   const types = wantedTypes(schema);
   if (types.length === 0 || types.some((type) => isOfType(value, type))) return value;
-  const readings = types.flatMap((type) => readAs(type, value));
-  const distinct = new Map(readings.map((one) => [canonicalJson(one), one]));
-  return distinct.size === 1 ? readings[0]! : value;
+  return onlyOne(types.flatMap((type) => readAs(type, value))) ?? value;
 }
 
 function wantedTypes(schema: JsonObject): readonly string[] {

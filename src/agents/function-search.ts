@@ -100,36 +100,33 @@ const SHORTEST_PART = 4;
 /** The functions that have words of the query in their name, description or arguments, the best first. */
 function bestOf(query: string, searched: readonly AgentFunction[]): readonly AgentFunction[] {
   const entries = searched.map((one) => {
-    const keys = Object.keys((one.spec?.parameters['properties'] ?? {}) as object);
-    const text = new Set(wordsOf(`${one.spec?.description ?? ''} ${keys.join(' ')}`));
-    return { one, name: new Set(wordsOf(one.name)), text };
+    const { description = '', parameters = {} } = one.spec ?? {};
+    const keys = Object.keys((parameters['properties'] ?? {}) as object);
+    return { one, name: wordsOf(one.name), text: wordsOf([description, ...keys].join(' ')) };
   });
+  // A word of few functions says more than one of many.
   const weights = wordsOf(query).map((word) => {
-    const number = entries.filter(({ name, text }) => name.has(word) || text.has(word)).length;
+    const number = entries.filter(({ name, text }) => name.includes(word) || text.includes(word)).length;
     return { word, weight: Math.log(1 + searched.length / (1 + number)) };
   });
-  const scoreIn = (words: ReadonlySet<string>, word: string): number => {
-    if (words.has(word)) return 1;
-    const isPart = word.length >= SHORTEST_PART && [...words].some((one) => one.startsWith(word));
-    return isPart ? PART_WEIGHT : 0;
+  const scoreIn = (words: readonly string[], word: string): number => {
+    const isPart = word.length >= SHORTEST_PART && words.some((one) => one.startsWith(word));
+    return words.includes(word) ? 1 : isPart ? PART_WEIGHT : 0;
   };
-  const scored = entries.map(({ one, name, text }) => {
-    const scores = weights.map(
-      ({ word, weight }) => weight * (NAME_WEIGHT * scoreIn(name, word) + scoreIn(text, word)),
-    );
-    const isNamed = query.includes(one.name);
-    return { one, score: isNamed ? Infinity : scores.reduce((sum, score) => sum + score, 0) };
-  });
+  const scored = entries.map(({ one, name, text }) => ({
+    one,
+    score: weights.reduce(
+      (sum, { word, weight }) => sum + weight * (NAME_WEIGHT * scoreIn(name, word) + scoreIn(text, word)),
+      query.includes(one.name) ? Infinity : 0,
+    ),
+  }));
   const hits = scored.filter(({ score }) => score > 0);
   return hits.sort((a, b) => b.score - a.score).map(({ one }) => one);
 }
 
 /** The words of a text, in lower case and without the "s" of the plural. */
 function wordsOf(text: string): readonly string[] {
-  const words =
-    text
-      .replace(/(\p{Ll})(?=\p{Lu})/gu, '$1 ')
-      .toLowerCase()
-      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  const apart = text.replace(/(\p{Ll})(?=\p{Lu})/gu, '$1 ').toLowerCase();
+  const words = apart.match(/[\p{L}\p{N}]+/gu) ?? [];
   return words.map((word) => (word.length > SHORTEST_PART ? word.replace(/s$/, '') : word));
 }

@@ -39,11 +39,10 @@ export async function models(call: Call<ModelsFlags>): Promise<Report> {
   return {
     json: { currency, pricesRead: table.PRICES_READ, models: rows, unpriced },
     lines: rows.map((row) => lineOf(row, { width, currency })),
-    notes: unpriced.map((model) =>
-      safeLine(
-        `${model} has no price: bills have its tokens only. Set prices.${model.replace(/^\w+\//, '')}.`,
-      ),
-    ),
+    notes: unpriced.map((model) => {
+      const key = `prices.${model.replace(/^\w+\//, '')}`;
+      return safeLine(`${model} has no price: bills have its tokens only. Set ${key}.`);
+    }),
   };
 }
 

@@ -36,8 +36,11 @@ const TYPES: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'];
-const LENGTHS = ['minLength', 'maxLength', 'minItems', 'maxItems'];
+const LIMITS = [
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  ...['minLength', 'maxLength', 'minItems', 'maxItems'],
+];
+const numberIn = (value: Json | undefined) => (typeof value === 'number' ? value : undefined);
 
 /**
  * Reads a JSON Schema of arguments, of any draft, as a plain one: draft 2020-12, references replaced by their targets, a
@@ -180,18 +183,13 @@ function valueMembers(given: JsonObject): JsonObject {
 
 /** The limits of values. In draft 4, `exclusiveMinimum: true` is about `minimum`. */
 function limitMembers(given: JsonObject): JsonObject {
-  const limits = Object.fromEntries(
-    [...LIMITS, ...LENGTHS].flatMap((key) => (typeof given[key] === 'number' ? [[key, given[key]]] : [])),
-  );
-  for (const [exclusive, limit] of [
-    ['exclusiveMinimum', 'minimum'],
-    ['exclusiveMaximum', 'maximum'],
-  ] as const) {
-    if (given[exclusive] !== true || limits[limit] === undefined) continue;
-    limits[exclusive] = limits[limit];
-    delete limits[limit];
-  }
-  return limits;
+  const { exclusiveMinimum, exclusiveMaximum, minimum, maximum, ...others } = given;
+  const limits: JsonObject = {
+    ...others,
+    ...(exclusiveMinimum === true ? { exclusiveMinimum: minimum } : { exclusiveMinimum, minimum }),
+    ...(exclusiveMaximum === true ? { exclusiveMaximum: maximum } : { exclusiveMaximum, maximum }),
+  };
+  return Object.fromEntries(LIMITS.map((key) => [key, numberIn(limits[key])]));
 }
 
 function textList(given: Json | undefined): readonly string[] | undefined {

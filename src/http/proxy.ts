@@ -57,7 +57,7 @@ export function describeProxies(settings: ProxySettings): string | undefined {
 /** The addresses of the proxies, each once. */
 export function proxiesOf(settings: ProxySettings): readonly URL[] {
   const urls = proxyUrls(settings).filter((url) => url !== undefined);
-  return urls.filter((url, at) => urls.findIndex(({ href }) => href === url.href) === at);
+  return [...new Map(urls.map((url) => [url.href, url])).values()];
 }
 
 /** The proxies for https and for http addresses. */

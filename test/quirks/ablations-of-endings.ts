@@ -171,8 +171,8 @@ export const ENDING_RULES: readonly Ablation[] = [
   {
     rule: 'A fallback is asked before long waits.',
     file: 'src/models/retry.ts',
-    find: ' || hasFallback ?',
-    replace: ' ?',
+    find: ' || hasFallback;',
+    replace: ';',
     red: ['overload-fallback-Messages'],
   },
   {

@@ -55,8 +55,8 @@ export const TOOL_RULES: readonly Ablation[] = [
   {
     rule: 'Draft 4 is read: a limit is exclusive by a flag.',
     file: 'src/core/json-schema.ts',
-    find: 'if (given[exclusive] !== true || limits[limit] === undefined) continue;',
-    replace: 'continue;',
+    find: 'exclusiveMinimum === true ? { exclusiveMinimum: minimum }',
+    replace: 'exclusiveMinimum === true ? {}',
     red: ['mcp-draft_4'],
   },
   {

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import type { APICallError } from '@ai-sdk/provider';
 import { causesOf as causes, codeOf, isLangoError } from '../../core/errors.js';
 import { defined, isJsonObject, objectIn, parseJson } from '../../core/json.js';
-import type { RefusalReason } from '../../core/model.js';
+import type { ModelErrorCode, RefusalReason } from '../../core/model.js';
 import {
   connectionFailure,
   inStreamFailure,
@@ -17,15 +17,12 @@ const { isNativeError } = types;
 type ApiError = Pick<APICallError, 'statusCode' | 'responseHeaders' | 'responseBody' | 'isRetryable'>;
 
 /** The meanings of the names that errors of the AI SDK have. */
-const NAMED: readonly (readonly [RegExp, says: string, about?: RefusalReason])[] = [
-  [/^AI_LoadAPIKeyError$/, ' needs a key. ', 'key'],
-  [/^AI_NoSuchModelError$/, ': ', 'model-name'],
-  [
-    /^AI_(LoadSetting|UnsupportedFunctionality|Invalid(Argument|Prompt))Error$/,
-    ' cannot be asked like this: ',
-  ],
+const NAMED: readonly (readonly [RegExp, ModelErrorCode, says: string, about?: RefusalReason])[] = [
+  [/^LoadAPIKey$/, 'rejected', ' needs a key. ', 'key'],
+  [/^NoSuchModel$/, 'rejected', ': ', 'model-name'],
+  [/^(LoadSetting|UnsupportedF.*|Invalid(Argument|Prompt))$/, 'rejected', ' cannot be asked like this: '],
+  [/^(InvalidResponseData|Empty.*|NoContent.*)$/, 'bad-answer', ' gave a response that cannot be read: '],
 ];
-const UNREADABLE = /^AI_(InvalidResponseData|EmptyResponseBody|NoContentGenerated)Error$/;
 
 /** Reads an error that a package of the AI SDK threw, or put into a stream. Packages bring classes of their own, so names tell. */
 export function toModelFailure(error: unknown, endpoint: Endpoint): ModelFailure {
@@ -37,10 +34,9 @@ export function toModelFailure(error: unknown, endpoint: Endpoint): ModelFailure
   if (name === 'AI_InvalidResponseDataError' && data === undefined)
     return connectionFailure(undefined, endpoint);
   const text = redacted(String(message), endpoint);
-  const [, says, about] = NAMED.find(([names]) => names.test(name)) ?? [];
-  if (says) return new ModelFailure('rejected', `${endpoint.place}${says}${text}`, defined({ about }));
-  if (UNREADABLE.test(name))
-    return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read: ${text}`);
+  const [, own = ''] = /^AI_(.*)Error$/.exec(name) ?? [];
+  const [, code, says, about] = NAMED.find(([names]) => names.test(own)) ?? [];
+  if (code) return new ModelFailure(code, `${endpoint.place}${says}${text}`, defined({ about }));
   return isNativeError(error) ? otherFailure(error, endpoint) : streamFailure(error, endpoint);
 }
 
