@@ -18,20 +18,36 @@ capabilities: { drop: [ALL] }
 automountServiceAccountToken: false
 # Kubernetes would set LANGO_PORT and others for its Services, and Lango would read them.
 enableServiceLinks: false
-{{- with .Values.serviceAccountName }}
-serviceAccountName: {{ . }}
-{{- end }}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 1000
-  runAsGroup: 1000
-  fsGroup: 1000
-  # Files that only their owner may read stay so when a volume is mounted again.
-  fsGroupChangePolicy: OnRootMismatch
-  seccompProfile: { type: RuntimeDefault }
+securityContext: {{- toYaml .Values.podSecurityContext | nindent 2 }}
+{{- end }}
+
+{{- define "lango.serviceAccount" -}}
+{{- $account := .Values.serviceAccount }}
+{{- with default (ternary (include "lango.fullname" .) "" $account.create) $account.name }}
+serviceAccountName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- /* The machines that a pod may have, and its weight there. In: the values of a node. */ -}}
+{{- define "lango.placement" -}}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{- define "lango.databaseEnv" -}}
@@ -71,6 +87,9 @@ metadata:
   namespace: {{ $root.Release.Namespace }}
   labels: {{- include "lango.labels" $root | nindent 4 }}
     app.kubernetes.io/component: {{ .component }}
+  {{- with $node.annotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
 spec:
   selector:
     matchLabels: {{- include "lango.selector" $root | nindent 6 }}
@@ -105,22 +124,11 @@ spec:
       hostUsers: false
       {{- end }}
       terminationGracePeriodSeconds: {{ $node.terminationGracePeriodSeconds }}
-      {{- with $node.priorityClassName }}
-      priorityClassName: {{ . }}
-      {{- end }}
-      {{- with $node.runtimeClassName }}
-      runtimeClassName: {{ . }}
-      {{- end }}
-      {{- with $node.nodeSelector }}
-      nodeSelector: {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- with $node.tolerations }}
-      tolerations: {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- with $node.affinity }}
-      affinity: {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- if .replicated }}
+      {{- include "lango.serviceAccount" $root | nindent 6 }}
+      {{- include "lango.placement" $node | nindent 6 }}
+      {{- if $node.topologySpreadConstraints }}
+      topologySpreadConstraints: {{- toYaml $node.topologySpreadConstraints | nindent 8 }}
+      {{- else if .replicated }}
       topologySpreadConstraints:
         {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
         - topologyKey: {{ . }}
@@ -131,7 +139,11 @@ spec:
               app.kubernetes.io/component: front
           matchLabelKeys: [pod-template-hash]
         {{- end }}
+      {{- end }}
+      {{- if or $node.initContainers .replicated }}
       initContainers:
+        {{- with $node.initContainers }}{{ toYaml . | nindent 8 }}{{ end }}
+        {{- if .replicated }}
         # All replicas sign with the same keys. Lango reads a file of keys only when nobody else can.
         - name: keys
           image: {{ $image }}
@@ -144,6 +156,7 @@ spec:
           volumeMounts:
             - { name: data, mountPath: /data }
             - { name: secrets, mountPath: /run/secrets/lango, readOnly: true }
+        {{- end }}
       {{- end }}
       containers:
         - name: lango
@@ -173,6 +186,9 @@ spec:
             - { name: {{ .name }}, value: {{ .value | quote }} }
             {{- end }}
             {{- with $node.extraEnv }}{{ toYaml . | nindent 12 }}{{ end }}
+          {{- with $node.extraEnvFrom }}
+          envFrom: {{- toYaml . | nindent 12 }}
+          {{- end }}
           ports: [{ name: http, containerPort: 4100 }]
           {{- $scheme := include "lango.scheme" $root | upper }}
           startupProbe:
@@ -277,6 +293,7 @@ spec:
   selector: {{- include "lango.selector" $root | nindent 4 }}
     app.kubernetes.io/component: {{ .component }}
   ports: [{ name: http, port: {{ $values.service.port }}, targetPort: http }]
+  {{- if $isFront }}{{ with $values.service.spec }}{{ toYaml . | nindent 2 }}{{ end }}{{ end }}
 {{- if and (not $node.persistence.existingClaim) (or (not .replicated) (eq $values.shape "replicas")) }}
 ---
 apiVersion: v1
