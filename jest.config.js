@@ -54,7 +54,7 @@ export default {
     : ['\\.test\\.ts$'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/', ...(isCampaign ? [] : CAMPAIGNS)],
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  resolver: './test/support/resolver.ts',
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
