@@ -10,14 +10,15 @@ import { requireCharacters } from './requests.js';
 import type { Scenario } from './scenario.js';
 import { inTurns, samplesOf } from './scenario.js';
 import type { Target } from './target.js';
-import { CHUNK } from './work.js';
+import { CHUNK_CHARACTERS } from './work.js';
 import type { Work } from './work.js';
 
 const CONNECTIONS = 32;
 const APPENDED = 500;
 const PACED = 50;
-const PACED_CHUNKS = 100;
-const PACED_SECONDS = 2;
+const PACED_CHUNKS_PER_SECOND = 50;
+/** A paced stream of the whole bench takes ten seconds. */
+const CHUNKS_PER_PACED_SECOND = 2_000;
 const IDLE_MS = 5_000;
 const REPLICAS = 3;
 /** The CPU time, in microseconds, of one tick in /proc. */
@@ -49,18 +50,24 @@ export const postgres: Scenario = async ({ start, sizes }) => {
       call: () => ({ method: 'SendMessage', text: 'echo' }),
     };
     const streams = Math.max(2, Math.round(sizes.chunks / APPENDED / 10));
+    const seconds = Math.round(sizes.chunks / CHUNKS_PER_PACED_SECOND);
     const loads: Readonly<Record<string, Units>> = {
       send: { load: sending, units: sizes.requests },
       event: { load: streaming('append', APPENDED, streams), units: APPENDED * streams },
-      stream: { load: streaming('paced', PACED_CHUNKS, PACED), units: PACED * PACED_SECONDS },
+      stream: {
+        load: streaming('paced', seconds * PACED_CHUNKS_PER_SECOND, PACED),
+        units: PACED * seconds,
+      },
     };
     const warmUp = { ...sending, requests: sizes.warmUp / 2 };
     for (const target of targets) await drive(target, warmUp);
     const figures: Figure[] = [];
+    let sends: ReadonlyMap<string, readonly Cost[]> = new Map();
     for (const [name, work] of Object.entries(loads)) {
       const sides = targets.map((target) => [target.kind, () => costOf(target, database, work)] as const);
       const costs = await inTurns(sizes.rounds, Object.fromEntries(sides));
-      figures.push(...costFigures(name, costs));
+      if (name === 'send') sends = costs;
+      figures.push(...costFigures(name, name === 'stream' ? withoutSends(costs, sends, seconds) : costs));
     }
     while (replicas.length < REPLICAS) {
       replicas.push(await start('lango-postgres', url));
@@ -74,11 +81,28 @@ export const postgres: Scenario = async ({ start, sizes }) => {
   }
 };
 
+/** The costs of seconds of streams that last so long, without those of the tasks, which are counted as sends. */
+function withoutSends(
+  streams: ReadonlyMap<string, readonly Cost[]>,
+  sends: ReadonlyMap<string, readonly Cost[]>,
+  seconds: number,
+): ReadonlyMap<string, readonly Cost[]> {
+  const less = (kind: string, cost: Cost, round: number): Cost => {
+    const send = sends.get(kind)![round]!;
+    const rest = (part: keyof Cost) => cost[part] - send[part] / seconds;
+    const [cpu, statements, database] = [rest('cpu'), rest('statements'), rest('database')];
+    return { rate: cost.rate, cpu, statements, database, log: rest('log'), stored: rest('stored') };
+  };
+  return new Map(
+    [...streams].map(([kind, costs]) => [kind, costs.map((cost, round) => less(kind, cost, round))]),
+  );
+}
+
 function streaming(kind: Work['kind'], chunks: number, streams: number): Load {
   return {
     ...{ connections: Math.min(streams, PACED), requests: streams },
     call: () => ({ method: 'SendStreamingMessage', text: `${kind} ${chunks}` }),
-    check: (answer) => requireCharacters(answer, chunks * CHUNK.length),
+    check: (answer) => requireCharacters(answer, chunks * CHUNK_CHARACTERS),
   };
 }
 

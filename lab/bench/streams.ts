@@ -7,7 +7,7 @@ import type { Scenario } from './scenario.js';
 import { inTurns, samplesOf } from './scenario.js';
 import type { Target } from './target.js';
 import type { Work } from './work.js';
-import { CHUNK } from './work.js';
+import { CHUNK_CHARACTERS, chunkAt } from './work.js';
 
 const LENGTHS = [200, 1_000, 5_000];
 const SHORTEST = 200;
@@ -130,7 +130,10 @@ export const first: Scenario = async ({ start, sizes }) => {
 async function firstTextMs(target: Target): Promise<number> {
   const connection = await target.connect();
   const startedAt = performance.now();
-  await connection.until(callText(target.kind, { method: 'SendStreamingMessage', text: 'late 2' }), CHUNK);
+  await connection.until(
+    callText(target.kind, { method: 'SendStreamingMessage', text: 'late 2' }),
+    chunkAt(0),
+  );
   const ms = performance.now() - startedAt;
   connection.close();
   return ms;
@@ -147,7 +150,7 @@ function stream(target: Target, { work, ...load }: StreamLoad): Promise<CostRepo
   return measure(target, {
     ...load,
     call: () => ({ method: 'SendStreamingMessage', text }),
-    check: (answer) => requireCharacters(answer, work.chunks * CHUNK.length),
+    check: (answer) => requireCharacters(answer, work.chunks * CHUNK_CHARACTERS),
   });
 }
 
