@@ -52,7 +52,7 @@ export async function check(
 
 /** Ordered by number. `at` is in milliseconds since the epoch. */
 export async function readLog(database: Database, taskId: string): Promise<readonly LoggedEvent[]> {
-  const sql = `SELECT seq::float8 AS seq, at::float8 AS at, author, body FROM events
+  const sql = `SELECT seq::float8 AS seq, at::float8 AS at, author, body, deflated FROM events
     WHERE task = (SELECT key FROM tasks WHERE id = $1) ORDER BY seq`;
   const rows = await database.rows<EventRow>(sql, taskId);
   return rows.flatMap(eventsIn).map(({ seq, at, body: text }) => {

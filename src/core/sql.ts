@@ -74,6 +74,9 @@ export interface Dialect {
   readonly skipLocked: string;
   /** A key that is above the keys of all tasks so far, and not above those of later tasks. */
   readonly nextKey: string;
+  /** The columns with the text of a row of events, and an expression for its bytes. See deflated.ts. */
+  readonly eventText: string;
+  readonly eventBytes: string;
   /** An aggregate: the JSON list of `value` in this order, as text. */
   readonly jsonList: (value: string, order: string) => string;
 }

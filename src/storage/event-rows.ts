@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { EventType } from '../core/task.js';
+import { inflated } from './deflated.js';
 import { damagedTask, type EncodedEvent, type StoredEvent } from './rows.js';
 
 /** A row of `events`: some events of one append. Earlier versions wrote a row for each event, in the same form. */
@@ -11,6 +12,8 @@ export interface EventRow {
   readonly author: string | null;
   /** A line for each event: its `EventBody` as JSON, or `[author, body]` when its author differs from that of the row. */
   readonly body: string;
+  /** The text of `body` in less room; only of some databases. See deflated.ts. */
+  readonly deflated?: Buffer | null;
   /** See `checksumOf`. Null in rows that were written before there were checksums. */
   readonly checksum: number | null;
 }
@@ -80,7 +83,9 @@ export function storedEvents(
 const AUTHOR = /^\[(null|"(?:[^"\\]|\\.)*"),/;
 
 /** The events of a row, in order. */
-export function eventsIn({ seq, at, author, body }: Omit<EventRow, 'checksum'>): readonly StoredEvent[] {
+export function eventsIn(row: Omit<EventRow, 'checksum'>): readonly StoredEvent[] {
+  const { seq, at, author } = row;
+  const body = row.deflated ? inflated(row.deflated) : row.body;
   if (!body.includes('\n') && body.startsWith('{')) return [{ seq, at, author, body }];
   const lines = body.split('\n');
   return lines.map((line, index) => {
@@ -96,10 +101,16 @@ export function checksumOf({ seq, at, author, body }: Omit<EventRow, 'checksum'>
   return crc32(`${seq} ${at} ${author ?? ''}${body}`);
 }
 
-/** Throws `LangoError` `storage` for a row that differs from what was written. */
-export function assertUnchanged(taskId: string, row: EventRow): void {
-  if (row.checksum === null || row.checksum === checksumOf(row)) return;
-  const first = eventsIn(row)[0]!.seq;
+/** The events of a row, in order. Throws `LangoError` `storage` for a row that differs from what was written. */
+export function soundEventsIn(taskId: string, row: EventRow): readonly StoredEvent[] {
+  let first = row.seq;
+  try {
+    const events = eventsIn(row);
+    if (row.checksum === null || row.checksum === checksumOf(row)) return events;
+    first = events[0]!.seq;
+  } catch {
+    // Bytes that cannot be inflated.
+  }
   throw damagedTask(
     first === row.seq
       ? `Entry ${row.seq} of task ${taskId} is damaged.`
@@ -120,8 +131,7 @@ export function assertUnbroken(
   return rows
     .toSorted((a, b) => a.seq - b.seq)
     .flatMap((row) => {
-      assertUnchanged(taskId, row);
-      const events = eventsIn(row);
+      const events = soundEventsIn(taskId, row);
       const later = last === after ? events.filter(({ seq }) => seq > after) : events;
       if (later[0]?.seq !== last + 1) throw damagedTask(`Entry ${last + 1} of task ${taskId} is missing.`);
       last = row.seq;

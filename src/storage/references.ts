@@ -3,7 +3,7 @@ import { all, type Query } from '../core/sql.js';
 import type { Origin } from '../core/origin.js';
 import { activityOf } from '../core/activity.js';
 import type { EventBody, TaskEvent } from '../core/task.js';
-import { assertUnchanged, eventsIn, type EventRow } from './event-rows.js';
+import { soundEventsIn, type EventRow } from './event-rows.js';
 import { toTaskEvent, type StoredEvent } from './rows.js';
 import type { TaskSql } from './task-sql.js';
 
@@ -59,8 +59,7 @@ function placeOf(task: string, seq: number): string {
 /** Lists the bodies of a row by their places. Empty for a damaged row. */
 function bodiesOf(row: OriginRow): readonly (readonly [place: string, body: EventBody])[] {
   try {
-    assertUnchanged(row.task, row);
-    return eventsIn(row)
+    return soundEventsIn(row.task, row)
       .map((event) => [placeOf(row.task, event.seq), toTaskEvent(row.task, event).body] as const)
       .filter(([, body]) => !missingContent(body));
   } catch {

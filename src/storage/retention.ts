@@ -27,9 +27,6 @@ const SQL = {
   dropPushes: 'DELETE FROM push_configs WHERE task_id = ?',
   dropTask: 'DELETE FROM tasks WHERE key = ?',
   removed: 'SELECT * FROM removed_tasks LIMIT 1',
-  /** Also returns the rows with messages: their ids are the only way from a task to its inbox rows. */
-  dropEvents: `DELETE FROM events WHERE task = ? AND seq IN (SELECT seq FROM events WHERE task = ? ORDER BY seq LIMIT ?)
-      RETURNING CASE type WHEN 'message' THEN body END AS messages, octet_length(body) AS bytes`,
   /** The same message id may have become another task since. */
   forgetMessage: 'DELETE FROM inbox WHERE key = ? AND task = ?',
   forget: 'DELETE FROM removed_tasks WHERE key = ?',
@@ -43,7 +40,10 @@ type MadeRow = Pick<TaskRow, 'key' | 'id' | 'state' | 'status_at' | 'created_at'
 type DroppedRow = Readonly<{ messages: string | null; bytes: number }>;
 type RemovedTask = Pick<TaskRow, 'key' | 'id' | 'tenant' | 'owner' | 'agent' | 'context'>;
 
-const sqlOf = ({ using }: Dialect) => ({
+const sqlOf = ({ using, eventBytes }: Dialect) => ({
+  /** Also returns the rows with messages: their ids are the only way from a task to its inbox rows. */
+  dropEvents: `DELETE FROM events WHERE task = ? AND seq IN (SELECT seq FROM events WHERE task = ? ORDER BY seq LIMIT ?)
+    RETURNING CASE type WHEN 'message' THEN body END AS messages, ${eventBytes} AS bytes`,
   owned: `SELECT * FROM tasks ${using('tasks_by_status')}
     WHERE tenant = ? AND owner = ? AND (agent, status_at, id) > (?, ?, ?) ORDER BY agent, status_at, id LIMIT ?`,
   /** Reads one index entry per owner, regardless of the number of tasks. */
@@ -155,7 +155,7 @@ export class SqlRetentionStore implements RetentionStore {
       const task = yield* first<RemovedTask>(SQL.removed);
       if (!task) return false;
       const { key } = task;
-      const rows = yield* all<DroppedRow>(SQL.dropEvents, key, key, room);
+      const rows = yield* all<DroppedRow>(this.#sql.dropEvents, key, key, room);
       const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
       if (bytes > 0) yield* subtractUse(task, bytes);
       const ids = rows.flatMap(({ messages }) => (messages === null ? [] : messageIdsIn(messages)));

@@ -6,7 +6,7 @@ import type { ClaimRoom, EarlierOutcome, InputOutcome, Fence, NewInput } from '.
 import { LEASE_MS, type NewTask, type TaskHead } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
 import type { PushWrites } from './push-store.js';
-import { assertUnchanged, checksumOf, eventsIn, packed, storedEvents, type EventRow } from './event-rows.js';
+import { checksumOf, packed, soundEventsIn, storedEvents, type EventRow } from './event-rows.js';
 import type { EncodedEvent, StoredEvent, TaskChange, TaskRow } from './rows.js';
 import { CALLER_AUTHOR, damagedTask, encodeEvent, toTaskRecord } from './rows.js';
 import { all, column, first, run, type Query } from '../core/sql.js';
@@ -121,8 +121,8 @@ export function* earlierOutcome(
 /** Returns the message with this number; undefined when it is damaged or missing. */
 function messageIn(rows: readonly EventRow[], taskId: string, seq: number): Message | undefined {
   try {
-    const row = rows.find((one) => !isChanged(taskId, one) && one.seq >= seq);
-    const event = row && eventsIn(row).find((one) => one.seq === seq);
+    const row = rows.find((one) => eventsOf(taskId, one) && one.seq >= seq);
+    const event = row && eventsOf(taskId, row)?.find((one) => one.seq === seq);
     const body = event && (JSON.parse(event.body) as EventBody);
     return body?.type === 'message' ? body.message : undefined;
   } catch {
@@ -317,18 +317,18 @@ function* firstDamaged(
   const rows = (yield* all<EventRow>(sql.events, taskId, after, head)).toSorted((a, b) => a.seq - b.seq);
   let next = after + 1;
   for (const row of rows) {
-    if (isChanged(taskId, row) || eventsIn(row)[0]!.seq !== next) return next;
+    if (eventsOf(taskId, row)?.[0]!.seq !== next) return next;
     next = row.seq + 1;
   }
   return next <= head ? next : undefined;
 }
 
-function isChanged(taskId: string, row: EventRow): boolean {
+/** The events of a row; undefined for a damaged one. */
+function eventsOf(taskId: string, row: EventRow): readonly StoredEvent[] | undefined {
   try {
-    assertUnchanged(taskId, row);
-    return false;
+    return soundEventsIn(taskId, row);
   } catch {
-    return true;
+    return undefined;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { NewEvent, TaskEvent } from '../core/task.js';
 import type { NewInput, NewTask, TaskStore } from '../stores/tasks.js';
-import { assertUnchanged, eventsIn, isOfSession, type EventRow } from './event-rows.js';
+import { isOfSession, soundEventsIn, type EventRow } from './event-rows.js';
 import { CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent, type EncodedEvent } from './rows.js';
 import { assertKeys } from '../stores/records.js';
 import { all, type SqlDatabase } from '../core/sql.js';
@@ -47,8 +47,7 @@ export async function sessionEvents(
     const newestFirst = yield* all<SessionRow>(sql.sessionEvents, session);
     const events: TaskEvent[] = [];
     for (const row of newestFirst.toReversed()) {
-      assertUnchanged(row.task, row);
-      for (const event of eventsIn(row)) {
+      for (const event of soundEventsIn(row.task, row)) {
         const parsed = toTaskEvent(row.task, event);
         if (parsed.body.type === 'fork') events.push(...(yield* sharedEvents(sql, row.task)));
         else events.push(parsed);

@@ -42,7 +42,9 @@ const EVENT_COLUMNS = ['seq', 'at', 'author', 'type', 'body', 'checksum'] as con
 export type TaskSql = ReturnType<typeof taskSql>;
 
 /** The statements about tasks that all databases understand. The parameters stand in the order of the question marks. */
-export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked, nextKey }: Dialect) {
+export function taskSql(dialect: Dialect) {
+  const { using, items, list, orderedJoin, forUpdate, skipLocked, nextKey } = dialect;
+  const row = `seq, at, author, ${dialect.eventText}, checksum`;
   const task = 'SELECT * FROM tasks WHERE id = ? AND tenant = ? AND owner = ?';
   const isSuspect = `crashes >= ${SUSPECT_CRASHES}`;
   return {
@@ -58,7 +60,7 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
      * The rows with the events after the first number, up to the second. In no order: with ORDER BY or LIMIT, SQLite plans
      * again at each binding, which costs several times the read.
      */
-    events: `SELECT seq, at, author, body, checksum FROM events
+    events: `SELECT ${row} FROM events
       WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ? AND seq < CAST(? AS BIGINT) + ${MAX_ROW_EVENTS}`,
     forkOf: 'SELECT fork_of, fork_at FROM tasks WHERE id = ? AND fork_of IS NOT NULL',
     /** The entries that a task repeats: its id, and a list of [task, first, last]. Of tasks of the same owner only. */
@@ -68,11 +70,11 @@ export function taskSql({ using, items, list, orderedJoin, forUpdate, skipLocked
             WHERE below.id = value ->> 0 AND above.id = ?) AS key
         FROM ${list('?')}
       )
-      SELECT span.id AS task, seq, at, author, body, checksum
+      SELECT span.id AS task, ${row}
       FROM span ${orderedJoin} events ON task = span.key AND seq >= first AND seq < last + ${MAX_ROW_EVENTS}`,
     setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
     /** Newest first: walks the tasks of the context backwards. The task to stop at may have been removed; ids rise with time. */
-    sessionEvents: `SELECT tasks.id AS task, seq, at, author, body, checksum
+    sessionEvents: `SELECT tasks.id AS task, ${row}
       FROM tasks ${using('tasks_by_context')} ${orderedJoin} events ON events.task = tasks.key
       WHERE context = @contextId AND agent = @agent AND owner = @owner AND tenant = @tenant
         AND tasks.key < (SELECT key FROM tasks WHERE id = @id)

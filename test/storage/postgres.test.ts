@@ -145,7 +145,8 @@ const openOne = async () => {
       const repeated = { ...delta(text).body, from: [below.id, 2, 2] } as EventBody;
       await one.tasks.append(fenceOf(above), [{ author: AGENT, body: repeated }]);
       const { rows } = await database!.run("SELECT body FROM events WHERE type = 'text-delta' ORDER BY task");
-      expect(rows.map(({ body }) => (body as string).includes(text))).toEqual([true, false]);
+      // Rows with the bytes of their texts.
+      expect(rows.map(({ body }) => Number(body) > text.length)).toEqual([true, false]);
       for (const each of [one, two])
         expect((await each.tasks.read(above.id, 1, 9)).map(({ body }) => body)).toEqual([repeated]);
       // With many entries it reads no others of the task below.
@@ -295,8 +296,8 @@ const openOne = async () => {
     await store.append(fenceOf(task), [delta('y')]);
     await storage.close();
     await database!.run("UPDATE meta SET value = '99' WHERE key = 'schema'");
-    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 10.');
-    await database!.run("UPDATE meta SET value = '10' WHERE key = 'schema'");
+    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 11.');
+    await database!.run("UPDATE meta SET value = '11' WHERE key = 'schema'");
     await dispose();
   });
 
@@ -408,7 +409,7 @@ const openOne = async () => {
     const home = await makeHome('server: { port: 0 }');
     const env = { ...home.env, LANGO_DATABASE_URL: own.url };
     const { stdout } = await lango(['doctor'], { env });
-    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 10, page checksums o/m);
+    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 11, page checksums o/m);
     expect((await lango(['backup', 'x'], { env })).stderr).toContain('use pg_dump');
     await home.remove();
     await own.drop();

@@ -19,6 +19,8 @@ const DIALECT: Dialect = {
   forUpdate: ' FOR UPDATE',
   skipLocked: ' FOR UPDATE SKIP LOCKED',
   nextKey: '(SELECT last_value + 1 FROM tasks_key_seq)',
+  eventText: 'body, deflated',
+  eventBytes: 'CASE WHEN deflated IS NULL THEN octet_length(body) ELSE body::bigint END',
   jsonList: (value, order) => `json_agg(${value} ORDER BY ${order})`,
 };
 

@@ -37,13 +37,21 @@ export const MIGRATIONS: readonly string[] = [
   'ALTER TABLE inbox DROP COLUMN request_hash;',
   // 8
   toPostgres(TASK_USE),
-  // 9: the only conditional append, of several tasks. For each whose id and epoch still match, and that has not ended, it
-  // moves the head and inserts the rows with the numbers up to it. The locks of the tasks exclude other writers until the
-  // end of the statement. It is a function because a join of the tasks with a list may be planned as a scan of all tasks.
-  `CREATE FUNCTION lango_append(
+  // 9: made the function that 11 makes again.
+  'SELECT 1;',
+  // 10
+  toPostgres(FORKS),
+  // 11: rows with their text deflated, whose body is the number of its bytes: see ../deflated.ts. And the only conditional
+  // append, of several tasks. For each whose id and epoch still match, and that has not ended, it moves the head and inserts
+  // the rows with the numbers up to it. The locks of the tasks exclude other writers until the end of the statement. It is a
+  // function because a join of the tasks with a list may be planned as a scan of all tasks.
+  `ALTER TABLE events ADD COLUMN deflated BYTEA;
+  ALTER TABLE events ALTER COLUMN deflated SET STORAGE EXTERNAL;
+  DROP FUNCTION IF EXISTS lango_append;
+  CREATE FUNCTION lango_append(
     lease_ms BIGINT, ids TEXT[], epochs BIGINT[], counts BIGINT[], steps INTEGER[], states TEXT[], messages TEXT[],
     expiries BIGINT[], run_ends INTEGER[], task_ends INTEGER[],
-    items INTEGER[], seqs BIGINT[], authors TEXT[], types TEXT[], bodies TEXT[]
+    items INTEGER[], seqs BIGINT[], authors TEXT[], types TEXT[], bodies TEXT[], deflated BYTEA[]
   ) RETURNS TABLE (item BIGINT, new_head BIGINT, at BIGINT) LANGUAGE plpgsql AS $$
   #variable_conflict use_column
   DECLARE
@@ -78,11 +86,10 @@ export const MIGRATIONS: readonly string[] = [
       at := clock;
       RETURN NEXT;
     END LOOP;
-    INSERT INTO events (task, seq, at, author, type, body)
-      SELECT keys[e.item], befores[e.item] + e.seq, clock, e.author, e.type, e.body
-      FROM unnest(items, seqs, authors, types, bodies) AS e(item, seq, author, type, body)
+    INSERT INTO events (task, seq, at, author, type, body, deflated)
+      SELECT keys[e.item], befores[e.item] + e.seq, clock, e.author, e.type, e.body, e.deflated
+      FROM unnest(items, seqs, authors, types, bodies, deflated)
+        AS e(item, seq, author, type, body, deflated)
       WHERE keys[e.item] IS NOT NULL;
   END $$;`,
-  // 10
-  toPostgres(FORKS),
 ];

@@ -1,6 +1,7 @@
 import { LEASE_MS, LEASE_RENEW_MS, type Fence } from '../../stores/tasks.js';
 import { first, run } from '../../core/sql.js';
 import { isTerminal } from '../../core/task.js';
+import { deflated } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
 import { keyOfSent, type EncodedBatch, type Inbox } from '../task-changes.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
@@ -38,12 +39,12 @@ export interface Append {
 
 /** Makes several appends, of one task each. Returns a row for each that its fence allowed. See migrations.ts. */
 export const APPEND = `SELECT item, new_head AS head, at AS now FROM lango_append(${LEASE_MS}, @ids, @epochs, @counts, @steps,
-  @states, @messages, @expiries, @run_ends, @task_ends, @items, @seqs, @authors, @types, @bodies)`;
+  @states, @messages, @expiries, @run_ends, @task_ends, @items, @seqs, @authors, @types, @bodies, @deflated)`;
 
 /** The values of `APPEND`: a list for each column of the appends, and of the rows of their events. */
 export function appendValues(appends: readonly Append[]) {
   const rows = appends.flatMap(({ batch }, index) =>
-    packed(batch.events, 0).map((row) => ({ ...row, item: index + 1 })),
+    packed(batch.events, 0).map((row) => ({ ...row, ...deflated(row), item: index + 1 })),
   );
   const changes = appends.map(({ batch }) => batch.change);
   const flag = (value: boolean) => (value ? 1 : 0);
@@ -59,6 +60,7 @@ export function appendValues(appends: readonly Append[]) {
     task_ends: changes.map(({ state }) => flag(state !== undefined && isTerminal(state))),
     items: rows.map(({ item }) => item),
     ...columnsOf(rows),
+    deflated: rows.map((row) => row.deflated),
   };
 }
 
@@ -72,13 +74,21 @@ export function columnsOf(rows: readonly PackedRow[]) {
   };
 }
 
-/** Locks the tasks in the order of their ids, like all writers, so that none of them wait for each other. */
+/**
+ * Writes the leases that no append has renewed of late, and always the first one: it shows that the process lives. Locks the
+ * tasks in the order of their ids, like all writers, so that none of them wait for each other.
+ */
 export const RENEW = `
   WITH mine AS (
-    SELECT id FROM tasks WHERE id = ANY(@ids::text[]) AND lease_by = @worker ORDER BY id FOR UPDATE
+    SELECT id, head, id = min(id) OVER () OR lease_until <= lango_now() + ${LEASE_MS - LEASE_RENEW_MS} AS is_due FROM tasks
+    WHERE id = ANY(@ids::text[]) AND lease_by = @worker
+  ), due AS (
+    SELECT id FROM tasks WHERE id IN (SELECT id FROM mine WHERE is_due) ORDER BY id FOR UPDATE
+  ), renewed AS (
+    UPDATE tasks SET lease_until = lango_now() + ${LEASE_MS} FROM due WHERE tasks.id = due.id AND lease_by = @worker
+    RETURNING tasks.id, head
   )
-  UPDATE tasks SET lease_until = lango_now() + ${LEASE_MS} FROM mine WHERE tasks.id = mine.id AND lease_by = @worker
-  RETURNING tasks.id, head`;
+  SELECT id, head FROM renewed UNION ALL SELECT id, head FROM mine WHERE NOT is_due`;
 
 /** Registers a worker name of this process, with the number of the lock that the process holds while it lives. */
 export const ADD_WORKER = `

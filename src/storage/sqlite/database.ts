@@ -28,6 +28,8 @@ const DIALECT: Dialect = {
   forUpdate: '',
   skipLocked: '',
   nextKey: '(SELECT coalesce(max(key), 0) + 1 FROM tasks)',
+  eventText: 'body',
+  eventBytes: 'octet_length(body)',
   jsonList: (value, order) => `json_group_array(${value} ORDER BY ${order})`,
 };
 

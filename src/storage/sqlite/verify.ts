@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { assertUnchanged, eventsIn, type EventRow } from '../event-rows.js';
+import { soundEventsIn, type EventRow } from '../event-rows.js';
 import { toTaskRecord, type TaskRow } from '../rows.js';
 import { errorText } from '../../core/errors.js';
 import type { EventBody } from '../../core/task.js';
@@ -84,7 +84,6 @@ function* problemsIn(database: Database.Database): Generator<string> {
   const isKept = database.prepare<[string], number>('SELECT 1 FROM tasks WHERE id = ?').pluck();
   for (const row of database.prepare<[], TaskEventRow>(EVENTS).iterate()) {
     yield* thrownBy(() => {
-      assertUnchanged(row.task, row);
       for (const origin of originsIn(row))
         if (isKept.get(origin) === undefined)
           lost.add(`Task ${row.task} repeats entries of task ${origin}, which is gone.`);
@@ -96,8 +95,8 @@ function* problemsIn(database: Database.Database): Generator<string> {
 type TaskEventRow = EventRow & { readonly task: string };
 
 /** Returns the ids of the tasks whose entries the events of a row repeat. */
-function originsIn(row: EventRow): readonly string[] {
-  const repeating = eventsIn(row).filter(({ body }) => body.includes(REFERENCE));
+function originsIn(row: TaskEventRow): readonly string[] {
+  const repeating = soundEventsIn(row.task, row).filter(({ body }) => body.includes(REFERENCE));
   return repeating.flatMap(({ body }) => {
     const parsed = JSON.parse(body) as EventBody;
     return 'from' in parsed && parsed.from ? parsed.from[0] : [];

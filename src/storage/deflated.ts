@@ -1,0 +1,52 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import type { EventType } from '../core/task.js';
+import { damagedTask } from './rows.js';
+
+/**
+ * Words of many texts and the beginnings of events, the most frequent ones last: what a short text shares with these takes
+ * a few bits. Rows cannot be read without it, so it is never edited.
+ */
+const DICTIONARY = Buffer.from(
+  [
+    'information different available following available between because through should example another without number',
+    'result value error request answer message first only other which their there these would could about before after',
+    'also more than when what where have been does will with from into that this they your need used make each some all',
+    'using, however, for example, such as it is you can there are of a in a to be on the for the in the to the of the and',
+    'the . The This In If It You For To A \\n\\n## \\n\\n- **: **\\n- \\n1. `, `\\n```\\n',
+    '"refusal":"","status":"working","questions":[{"metadata":{"reason":"","parts":[{"kind":"text","text":"',
+    '{"type":"delegation-start","step":"t1.c0","callId":"","agent":"","request":"","final":false,"key":"',
+    '{"type":"delegation-task","step":"t1.c0","taskId":"',
+    '{"type":"delegation-end","step":"t1.c0","agent":"","state":"completed","result":{"id":"","name":"","content":"',
+    '{"type":"activity","activity":{"type":"text","text":"","from":["',
+    '{"type":"artifact","artifact":{"artifactId":"","name":"","parts":[{"kind":"data","data":{"append":false',
+    '{"type":"tool-call","step":"t1.c0","callId":"","tool":"","arguments":{},"effect":"unsafe","key":"',
+    '{"type":"tool-result","step":"t1.c0","result":{"id":"","name":"","content":"","isError":false},"fromOutside":true}',
+    '{"type":"turn-start","step":"t1"}\n{"type":"turn-end","step":"t1","content":[{"type":"text","text":"',
+    '{"type":"function-call","id":"","name":"","arguments":{}}],"stopReason":"function-calls"',
+    '"stopReason":"end","usage":{"input":0,"output":0,"cached":0}}',
+    '{"type":"run-end","state":"completed","usage":{"input":0,"output":0,"cached":0}}\n["user",',
+    ',"replace":false,"isLive":true,"lastChunk":true}\n{"type":"text-delta","artifactId":"t1.c0/answer.1","text":"',
+  ].join(' '),
+);
+/** Shorter texts gain nothing. Longer ones would hold up the event loop; the database compresses them. */
+const LEAST_BYTES = 80;
+const MOST_CHARACTERS = 32 * 1024;
+
+/** The text of a row for a database that can keep it deflated: the text itself, or its bytes with the number they had. */
+export function deflated({ body, type }: Readonly<{ body: string; type: EventType }>) {
+  const bytes = Buffer.byteLength(body);
+  // Statements read the bodies of messages.
+  if (type === 'message' || bytes < LEAST_BYTES || body.length > MOST_CHARACTERS)
+    return { body, deflated: null };
+  const small = deflateRawSync(body, { dictionary: DICTIONARY });
+  return small.length < bytes ? { body: String(bytes), deflated: small } : { body, deflated: null };
+}
+
+/** Throws `LangoError` `storage` for bytes that `deflated` did not make. */
+export function inflated(bytes: Buffer): string {
+  try {
+    return inflateRawSync(bytes, { dictionary: DICTIONARY }).toString();
+  } catch {
+    throw damagedTask('An entry of a task is damaged.');
+  }
+}
