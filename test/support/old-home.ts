@@ -73,12 +73,17 @@ const KEPT = ['data export', 'secrets list --json', 'wallet address --json'];
 const BILLS = ['model', 'agent', 'day', 'node'].map((by) => `bill --by ${by} --json`);
 
 /** Reads what the owner `default` keeps in a data folder that no server has open. */
-export function readAtRest(env: Env): Promise<Readings> {
-  return readings([...KEPT, ...BILLS, 'ingest list --json'], env);
+export async function readAtRest(env: Env): Promise<Readings> {
+  return withoutAdded(await readings([...KEPT, ...BILLS, 'ingest list --json'], env));
 }
 
-/** An attribute of spans that the earlier version did not have. */
-const ADDED = 'lango.time_to_first_text';
+/** Members that the earlier version did not have: an attribute of spans, and the name of this machine. */
+const ADDED = ['lango.time_to_first_text', 'nodeName'];
+
+function withoutAdded(read: Readings): Readings {
+  const text = JSON.stringify(read, (name, value: unknown) => (ADDED.includes(name) ? undefined : value));
+  return JSON.parse(text) as Readings;
+}
 
 /** Reads what an owner finds at a running server, except the task that goes on at its start. */
 export async function readServed(env: Env, { ids }: Pick<Expected, 'ids'>, owner: Owner): Promise<Readings> {
@@ -91,7 +96,5 @@ export async function readServed(env: Env, { ids }: Pick<Expected, 'ids'>, owner
     ...(await readings(histories, env)),
     tasks: tasks.filter(({ id }) => id !== ids.unfinished),
   };
-  return JSON.parse(
-    JSON.stringify(read, (name, value: unknown) => (name === ADDED ? undefined : value)),
-  ) as Readings;
+  return withoutAdded(read);
 }
