@@ -215,11 +215,15 @@ describeConsole('the chat in a browser', () => {
     await say(page, 'tell a long story');
     await page.getByText(`Line ${LINES / 2 - 1} of`).waitFor();
     expect(await leftBelow()).toBeLessThan(5);
-    const { y = 0, height = 0 } = (await composer().boundingBox()) ?? {};
-    expect(y + height).toBeLessThanOrEqual(700);
+    const composerEnd = async () => {
+      const { y, height } = (await composer().boundingBox())!;
+      return y + height;
+    };
+    expect(await composerEnd()).toBeLessThanOrEqual(700);
     await page.mouse.move(500, 300);
     await page.mouse.wheel(0, -300);
     await page.getByRole('button', { name: 'To the newest' }).waitFor();
+    expect(await composerEnd()).toBeLessThanOrEqual(700);
     const before = await page.evaluate('document.scrollingElement.scrollTop');
     middle.resolve();
     await page.getByText(`Line ${LINES} of`).waitFor();
