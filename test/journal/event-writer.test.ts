@@ -33,6 +33,32 @@ it('a run has the values of secrets removed from each of its events and from its
   expect(written).not.toContain('swordfish');
 });
 
+it('a text is written whole before the call of its agent, although its end may begin a secret', async () => {
+  await open(
+    async (run) => {
+      const say = (text: string, replace: boolean) =>
+        run.emit({ type: 'text-delta', artifactId: 'answer', text, replace }, 'operator');
+      const call = { type: 'tool-call', tool: 'look', arguments: {} } as const;
+      say('I look for the h', true);
+      run.emit({ type: 'activity', activity: call }, 'operator');
+      say('It is done.', true);
+      return { state: 'completed' };
+    },
+    { secrets: { scrubber: () => scrubber } },
+  );
+  const { task } = await journal.submit(message('go'));
+  await closed(task.id, 1);
+  const told = (await store.read(task.id, 0, 100)).flatMap(({ body }) => {
+    if (body.type === 'text-delta') return [body.text];
+    return body.type === 'activity' ? [body.activity.type] : [];
+  });
+  const at = told.indexOf('tool-call');
+  expect([told.slice(0, at).join(''), told.slice(at + 1).join('')]).toEqual([
+    'I look for the h',
+    'It is done.',
+  ]);
+});
+
 /**
  * The artifacts that a task wrote: the id, a text, whether it begins the artifact, and whether it ends the artifact.
  */
