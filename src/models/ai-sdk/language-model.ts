@@ -9,3 +9,13 @@ export interface AiSdkModel {
   readonly modelId: string;
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 }
+
+/** The place of a package, and the settings for its factory. */
+export interface PackageModel {
+  /** The name of the package, such as "@ai-sdk/google", or one of its entries: "@ai-sdk/google-vertex/anthropic". */
+  readonly package: string;
+  readonly model: string;
+  /** The name of the function that makes the provider. Default: the one of the package that begins with "create". */
+  readonly factory?: string | undefined;
+  readonly options: Readonly<Record<string, unknown>>;
+}

@@ -5,17 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { errorText, LangoError } from '../../core/errors.js';
 import { isJsonObject, parseObject, type Json, type JsonObject } from '../../core/json.js';
-import type { AiSdkModel } from './language-model.js';
-
-/** The place of a package, and the settings for its factory. */
-export interface PackageModel {
-  /** The name of the package, such as "@ai-sdk/google", or one of its entries: "@ai-sdk/google-vertex/anthropic". */
-  readonly package: string;
-  readonly model: string;
-  /** The name of the function that makes the provider. Default: the one of the package that begins with "create". */
-  readonly factory?: string | undefined;
-  readonly options: Readonly<Record<string, unknown>>;
-}
+import type { AiSdkModel, PackageModel } from './language-model.js';
 
 /** A model of a known version of the contract. What is read of their streams is the same in all. */
 export type KnownModel = Pick<LanguageModelV4, 'doStream'> & Omit<AiSdkModel, 'doStream'>;

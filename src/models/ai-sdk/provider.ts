@@ -10,16 +10,9 @@ import type { OutputEvent } from '../retry.js';
 import { ThoughtSplitter } from '../thoughts.js';
 import { createVendorProvider, type VendorContext, type VendorOptions } from '../vendor.js';
 import { toModelFailure } from './failure.js';
-import type { AiSdkModel } from './language-model.js';
+import type { AiSdkModel, PackageModel } from './language-model.js';
 import { AiSdkOutputReader } from './output-reader.js';
-import {
-  findPackage,
-  knownModel,
-  loadModel,
-  vendorOf,
-  type KnownModel,
-  type PackageModel,
-} from './package.js';
+import { findPackage, knownModel, loadModel, vendorOf, type KnownModel } from './package.js';
 import { toCallOptions } from './request.js';
 import { calls, watchedFetch, type WatchedCall } from './watched-fetch.js';
 
