@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   Metadata,
   type MethodDefinition,
@@ -21,6 +22,8 @@ import { EventWriter, type UnreadResponses } from './flow-control.js';
 import { grpcCall, textIn, type AnyCall, type Gate } from './gate.js';
 import type { GrpcService, GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
+
+const LARGE_BYTES = 64 * 1024;
 
 type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 type StreamCall = ServerWritableStream<Buffer, Buffer>;
@@ -84,7 +87,7 @@ class A2aService {
   }
 
   async respond(method: GrpcMethod, operation: UnaryOperation, call: UnaryCall): Promise<Buffer> {
-    const request = this.#open(method, call);
+    const request = await this.#open(method, call);
     const { held } = this.#options.gate.admissionOf(call);
     if (!operation.changes) await held.addAnswer();
     const bytes = method.encode(await operation.call(request));
@@ -96,7 +99,7 @@ class A2aService {
   async stream(method: GrpcMethod, operation: StreamOperation, call: StreamCall): Promise<void> {
     const { slots, limits, closing, logger } = this.#options;
     try {
-      const request = this.#open(method, call);
+      const request = await this.#open(method, call);
       const { scope, signal } = request.call;
       const writer = new EventWriter(call, limits);
       await slots.hold(scope, async () => {
@@ -123,11 +126,13 @@ class A2aService {
   }
 
   /** Checks the protocol version, then the parameters' size, then the agent. */
-  #open(method: GrpcMethod, call: AnyCall): Request & { readonly call: Call } {
+  async #open(method: GrpcMethod, call: AnyCall): Promise<Request & { readonly call: Call }> {
     const { agents, root, gate, limits, closing } = this.#options;
     const { version, dialect } = this.#dialect;
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);
     const { tenant, params } = method.decode(call.request);
+    // Decoding and checking a large message each take a while: other work runs in between.
+    if (call.request.length > LARGE_BYTES) await nextTurn();
     assertJsonValue(params, { depth: limits.jsonDepth, keys: limits.jsonKeys });
     const name = tenant || root;
     const agent = agents.get(name);
