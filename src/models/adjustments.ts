@@ -11,7 +11,7 @@ interface SentRequest {
 
 /** A part of requests that servers refuse or require. */
 type Rule = readonly [
-  /** What a refusal names as its parameter, or else says. A name after "use" is what the server wants instead. */
+  /** Fits the parameter that a refusal names, or else its words. A name after "use" is what the server wants instead. */
   said: RegExp,
   /** Whether a request has the part: words of a refusal may name one that it has not. Default: each request has it. */
   isIn?: (sent: SentRequest) => boolean,

@@ -39,7 +39,7 @@ export function firstDivergence(pass: Pass, agent: string, now: readonly NewEven
   return first && { seq: first.a?.seq, recorded: plain(first.a), now: plain(instead) };
 }
 
-/** What was done at the same time, by the calls and the texts that it belongs to. */
+/** The events of things done at the same time, by the call or the text that they belong to. */
 export type Lanes<Entry> = ReadonlyMap<string, readonly Entry[]>;
 
 interface Parting<Entry> {

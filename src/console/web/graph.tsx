@@ -6,7 +6,7 @@ export interface GraphNode {
   readonly id: string;
   readonly name: string;
   readonly note?: string;
-  /** What it is. */
+  /** The sign of its kind. */
   readonly icon?: IconName;
   /** Its state, told apart without its color too. */
   readonly mark?: IconName | undefined;
