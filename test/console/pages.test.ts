@@ -55,6 +55,27 @@ describeConsole('the console in a browser', () => {
     await shot(page, 'hostile');
   });
 
+  it('stays signed in when requests from before are refused late', async () => {
+    const visitor = await (await stage.browser.newContext()).newPage();
+    const signedIn = Promise.withResolvers<void>();
+    const refusals: Promise<void>[] = [];
+    await visitor.route('**/lango/**', async (route) => {
+      const response = await route.fetch();
+      const isLate = response.status() === 401 && refusals.length > 0;
+      const sent = (isLate ? signedIn.promise : Promise.resolve()).then(() => route.fulfill({ response }));
+      if (response.status() === 401) refusals.push(sent);
+    });
+    await visitor.goto(`${stage.origin}/console/`);
+    await signIn(visitor);
+    expect(refusals.length).toBeGreaterThan(1);
+    signedIn.resolve();
+    await Promise.all(refusals);
+    await visitor.evaluate("void (location.hash = '#/chat')");
+    await say(visitor, 'hello again');
+    await visitor.getByText('Hello, you.').waitFor();
+    await visitor.context().close();
+  });
+
   it('approves and denies after showing the exact arguments', async () => {
     const folder = path.join(stage.home.folder, 'workspace', 'old');
     await mkdir(folder, { recursive: true });

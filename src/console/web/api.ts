@@ -16,6 +16,14 @@ export class Refusal extends Error {
 
 /** Undefined until the first response to a request that needs a caller. */
 export const isSignedIn = signal<boolean | undefined>(undefined);
+let signIns = 0;
+
+/** Begins a session, which only a refusal of a request that is sent after this ends. */
+export function beginSession(): void {
+  signIns += 1;
+  isSignedIn.value = true;
+}
+
 /** Whether the last request reached the server. */
 export const isOnline = signal(true);
 
@@ -32,6 +40,7 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
     ...(viewed.value && headersOf(viewed.value)),
     'Lango-Console': pageKey(),
   };
+  const sentAt = signIns;
   const response = await fetch(path, { ...init, headers }).catch((error: unknown) => {
     if (init.signal?.aborted) throw error;
     isOnline.value = false;
@@ -43,7 +52,7 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
     if (!path.startsWith('oidc')) isSignedIn.value ??= true;
     return response;
   }
-  if (status === 401) isSignedIn.value = false;
+  if (status === 401 && sentAt === signIns) isSignedIn.value = false;
   throw new Refusal(await reasonOf(response), status === 401 || status === 429 || status >= 500);
 }
 

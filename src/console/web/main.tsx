@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { AgentsView } from './agents.js';
-import { AWAY, call, isOnline, isSignedIn, readJson, viewed } from './api.js';
+import { AWAY, beginSession, call, isOnline, isSignedIn, readJson, viewed } from './api.js';
 import { BillView } from './bill.js';
 import { ChatView } from './chat.js';
 import { DataView } from './data.js';
@@ -127,7 +127,7 @@ async function signIn(headers: Readonly<Record<string, string>>, hint = ''): Pro
   try {
     await call('session', { method: 'POST', headers });
     fault.value = '';
-    isSignedIn.value = true;
+    beginSession();
   } catch (error) {
     fault.value = `${(error as Error).message} ${hint}`;
   }
