@@ -52,7 +52,7 @@ interface Report {
   }[];
 }
 
-/** The titles of the tests that fail in the copy, of the topics of these cases. */
+/** The titles of the tests that fail in the copy, of these cases. */
 async function failedCases(red: Ablation['red']): Promise<readonly string[]> {
   const files = topics
     .filter(({ quirks }) => quirks.some(({ id }) => red.includes(id)))
@@ -62,7 +62,8 @@ async function failedCases(red: Ablation['red']): Promise<readonly string[]> {
   await new Promise<void>((resolve) => {
     const args = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js'];
     const env = { ...process.env, LANGO_CAMPAIGN: '' };
-    const options = ['--runInBand', '--json', '--outputFile', out, '--rootDir', copy];
+    const names = `(^| )(${red.map((id) => id.replace(/[^\w-]/g, '\\$&')).join('|')}) \\(`;
+    const options = ['--runInBand', '--json', '--outputFile', out, '--rootDir', copy, '-t', names];
     execFile(process.execPath, [...args, ...options, ...files], { cwd: copy, env }, () => resolve());
   });
   const { testResults } = JSON.parse(await readFile(out, 'utf8')) as Report;
