@@ -3,9 +3,9 @@ import type { AnswerBlock } from '../core/model.js';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { toAnswer, type Ended } from './ends.js';
-import { connectionFailure, ModelFailure, type Endpoint } from './failure.js';
+import { badAnswer, connectionFailure, ModelFailure, type Endpoint } from './failure.js';
 import { causesOf } from '../core/errors.js';
-import { readEvents, type ServerEvent } from '../core/server-events.js';
+import { readEvents, type EventLimit, type ServerEvent } from '../core/server-events.js';
 import { Deadline } from '../core/time.js';
 import { keepableObject, withOwnIds } from './conversation.js';
 import type { OutputEvent } from './retry.js';
@@ -136,7 +136,7 @@ export function eventsOf(send: (signal: AbortSignal) => Promise<Response>): Exch
     const response = await send(watch.signal);
     const mediaType = mediaTypeOf(response) || EVENT_STREAM;
     if (mediaType === EVENT_STREAM && response.body)
-      yield* readEvents(chunksOf(response.body, watch, exchange), assertNotTooLong);
+      yield* readEvents(chunksOf(response.body, watch, exchange), EVENT_LIMIT);
     if (mediaType === 'application/json') yield { name: '', data: await bodyOf(response, watch, exchange) };
     if (mediaType !== EVENT_STREAM && !exchange.reader.isWhole) throw noStream(mediaType, exchange.endpoint);
   };
@@ -147,23 +147,18 @@ export const mediaTypeOf = ({ headers }: Response): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
 
 export const noStream = (mediaType: string, { place }: Endpoint): ModelFailure =>
-  new ModelFailure(
-    'bad-answer',
-    `${place} responds with ${mediaType}, not with an event stream. Check model.baseUrl.`,
-  );
+  badAnswer(`${place} responds with ${mediaType}, not with an event stream. Check model.baseUrl.`);
 
 /** Parsing a longer event would block the event loop, and no task can store an output of this size. */
-const MAX_EVENT_CHARACTERS = 1024 * 1024;
-
-/** Throws `bad-answer` when an event is longer than the limit. */
-export function assertNotTooLong(characters: number): void {
-  const text = `The model server sent an event of more than ${MAX_EVENT_CHARACTERS} characters.`;
-  if (characters > MAX_EVENT_CHARACTERS) throw new ModelFailure('bad-answer', text);
-}
+export const EVENT_LIMIT: EventLimit = {
+  characters: 1024 * 1024,
+  exceeded: () =>
+    badAnswer(`The model server sent an event of more than ${EVENT_LIMIT.characters} characters.`),
+};
 
 async function bodyOf({ body }: Response, watch: SilenceWatch, exchange: Exchange): Promise<string> {
   const whole = await text(chunksOf(body ?? [], watch, exchange));
-  assertNotTooLong(whole.length);
+  if (whole.length > EVENT_LIMIT.characters) throw EVENT_LIMIT.exceeded();
   return whole;
 }
 
@@ -192,10 +187,10 @@ export async function* piecesOf(chunk: Uint8Array): AsyncGenerator<Uint8Array, v
   if (chunk.byteLength >= PIECE_BYTES) await nextTurn();
 }
 
-export function tooMuch({ endpoint, maxTokens }: Pick<Exchange, 'endpoint' | 'maxTokens'>): ModelFailure {
-  const text = `${endpoint.place} sent far more than the ${maxTokens} tokens that the request allows (agent.limits.answerTokens).`;
-  return new ModelFailure('bad-answer', text);
-}
+export const tooMuch = ({ endpoint, maxTokens }: Pick<Exchange, 'endpoint' | 'maxTokens'>): ModelFailure =>
+  badAnswer(
+    `${endpoint.place} sent far more than the ${maxTokens} tokens that the request allows (agent.limits.answerTokens).`,
+  );
 
 /** The bounds on what a reader keeps of one output. Its methods throw `bad-answer` beyond them. */
 export class OutputBounds {
@@ -205,13 +200,12 @@ export class OutputBounds {
   chunk(text: string): string {
     this.#characters += text.length;
     if (this.#characters > MAX_CHARACTERS)
-      throw new ModelFailure('bad-answer', `The model server sent more than ${MAX_CHARACTERS} characters.`);
+      throw badAnswer(`The model server sent more than ${MAX_CHARACTERS} characters.`);
     return text;
   }
 
   blocks(count: number): void {
-    if (count > MAX_BLOCKS)
-      throw new ModelFailure('bad-answer', `The model server sent more than ${MAX_BLOCKS} blocks.`);
+    if (count > MAX_BLOCKS) throw badAnswer(`The model server sent more than ${MAX_BLOCKS} blocks.`);
   }
 }
 
@@ -221,8 +215,7 @@ function acceptEvent<Event>({ reader, endpoint }: Exchange<Event>, event: Event)
     return reader.accept(event, endpoint);
   } catch (error) {
     if (error instanceof ModelFailure) throw error;
-    throw new ModelFailure(
-      'bad-answer',
+    throw badAnswer(
       'The model server sent an event that is not in the form of its API. Check model.provider and model.baseUrl.',
     );
   }
@@ -241,7 +234,7 @@ export function usageOf(
 export function parseEvent(text: string): JsonObject {
   const event = keepableObject(text);
   if (event) return event;
-  throw new ModelFailure('bad-answer', 'The model server sent an event that is not a JSON object.');
+  throw badAnswer('The model server sent an event that is not a JSON object.');
 }
 
 function silenceFailure({ endpoint, silenceMs }: Pick<Exchange, 'endpoint' | 'silenceMs'>): ModelFailure {

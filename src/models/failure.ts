@@ -49,6 +49,9 @@ export class ModelFailure extends Error {
   }
 }
 
+/** The failure of a response that is not in the form of its API, or out of bounds. */
+export const badAnswer = (text: string): ModelFailure => new ModelFailure('bad-answer', text);
+
 /** An error that a vendor sent: as the response to a request, or in the middle of a stream. */
 export interface VendorError {
   readonly status: number | undefined; // The vendor's HTTP status; undefined for an error inside a stream.

@@ -6,7 +6,7 @@ import type { ModelEvent, ModelRequest, SpentUsage } from '../core/model.js';
 import { retryDelayMs } from '../core/retry.js';
 import { wellFormed } from '../core/text.js';
 import { Deadline } from '../core/time.js';
-import { ModelFailure } from './failure.js';
+import { badAnswer, ModelFailure } from './failure.js';
 
 export interface Call extends Pick<ModelRequest, 'signal' | 'onRetry' | 'deadline' | 'hasFallback'> {
   /**
@@ -51,7 +51,7 @@ export async function* streamCall(call: Call): AsyncGenerator<ModelEvent, void> 
         lastTextBy = attempts;
         yield restarts ? { ...event, restarts } : event;
       }
-      throw new ModelFailure('bad-answer', 'The model ended without an output.');
+      throw badAnswer('The model ended without an output.');
     } catch (error) {
       const failure = toFailure(error, call);
       const usage = error instanceof ModelFailure ? error.usage : undefined;
@@ -98,7 +98,7 @@ function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
   if (isLangoError(error, 'not-supported'))
     return new ModelFailure('rejected', `${error.message} ${error.hint}.`);
   logger.error('a model call failed with an unexpected error', { error: errorText(error) });
-  return new ModelFailure('bad-answer', 'The model call failed inside this server; its log says why.');
+  return badAnswer('The model call failed inside this server; its log says why.');
 }
 
 function errorEvent({ code, message, details }: ModelFailure, failed: readonly SpentUsage[]): ModelEvent {

@@ -4,6 +4,7 @@ import { causesOf as causes, codeOf, isLangoError } from '../../core/errors.js';
 import { defined, isJsonObject, objectIn, parseJson } from '../../core/json.js';
 import type { ModelErrorCode, RefusalReason } from '../../core/model.js';
 import {
+  badAnswer,
   connectionFailure,
   inStreamFailure,
   ModelFailure,
@@ -47,7 +48,7 @@ function callFailure(error: Error & ApiError, endpoint: Endpoint): ModelFailure 
   // An error while a package reads a successful response has the status of that response.
   if (status >= 200 && status < 300) {
     if (error.cause !== undefined) return toModelFailure(error.cause, endpoint);
-    return new ModelFailure('bad-answer', `${endpoint.place} gave a response that cannot be read.`);
+    return badAnswer(`${endpoint.place} gave a response that cannot be read.`);
   }
   // Says more than the status only where the package knows its vendor better.
   const isUsual = isRetryable === (status === 408 || status === 409 || status === 429 || status >= 500);
@@ -78,7 +79,7 @@ function unreadable(
   if (isJsonObject(event) && (event.error !== undefined || event.object === 'error'))
     return inStreamFailure(event, endpoint);
   const what = 'sent an event that is not in the form of its API. Check model.package and model.baseUrl.';
-  return new ModelFailure('bad-answer', `${endpoint.place} ${what}`);
+  return badAnswer(`${endpoint.place} ${what}`);
 }
 
 /** An error object in a stream: the vendor's own, or one that the package made of it. */
@@ -97,7 +98,7 @@ function otherFailure(error: Error, endpoint: Endpoint): ModelFailure {
   const isConnection = causes(error).some((cause) => isLangoError(cause) || isSystemError(cause));
   if (isConnection || /fetch failed|terminated|network|socket|incomplete/i.test(error.message))
     return connectionFailure(error, endpoint);
-  return new ModelFailure('bad-answer', `${endpoint.place} failed: ${redacted(error.message, endpoint)}`);
+  return badAnswer(`${endpoint.place} failed: ${redacted(error.message, endpoint)}`);
 }
 
 const isSystemError = (error: unknown): boolean => /^(E[A-Z]+|ERR_STREAM|UND_ERR)/.test(codeOf(error) ?? '');

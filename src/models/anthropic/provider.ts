@@ -11,7 +11,7 @@ import {
 import { withOwnIds } from '../conversation.js';
 import type { Ended } from '../ends.js';
 import { endEvent, eventsOf, streamText } from '../exchange.js';
-import { ModelFailure, type Endpoint } from '../failure.js';
+import { badAnswer, ModelFailure, type Endpoint } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
 import { ThoughtSplitter } from '../thoughts.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
@@ -73,5 +73,5 @@ async function* streamOutput(request: ModelRequest, context: Context): AsyncGene
     yield endEvent({ ...ended, reason, content, usage }, all);
     return;
   }
-  throw new ModelFailure('bad-answer', `The model paused more than ${MAX_PAUSES} times in one answer.`);
+  throw badAnswer(`The model paused more than ${MAX_PAUSES} times in one answer.`);
 }
