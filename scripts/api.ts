@@ -1,7 +1,13 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { isIdentifier, isSourceFile, isVariableDeclaration, type Node } from 'typescript/unstable/ast';
-import { API, SymbolFlags, type Symbol } from 'typescript/unstable/sync';
+import {
+  isIdentifier,
+  isSourceFile,
+  isTypeAliasDeclaration,
+  isVariableDeclaration,
+  type Node,
+} from 'typescript/unstable/ast';
+import { API, NodeBuilderFlags, SymbolFlags, type Symbol } from 'typescript/unstable/sync';
 import { packageRoot } from '../src/config/package-root.js';
 
 /**
@@ -24,6 +30,8 @@ const compiler = new API({ cwd: root });
 const entry = join(declarations, 'index.d.ts');
 const project = compiler.updateSnapshot({ openFiles: [entry] }).getDefaultProjectForFile(entry)!;
 const { checker, emitter, program } = project;
+/** How a type is written as its members. */
+const WHOLE = NodeBuilderFlags.NoTruncation | NodeBuilderFlags.InTypeAlias;
 
 await main();
 
@@ -70,7 +78,7 @@ function reachableFrom(start: readonly Symbol[]): readonly Symbol[] {
   const found = new Set(start);
   for (const symbol of found) {
     for (const declaration of ownDeclarations(symbol)) {
-      if (!isSchema(declaration)) visit(declaration, (next) => found.add(next));
+      if (!isSchema(declaration) && !isOfSchema(declaration)) visit(declaration, (next) => found.add(next));
     }
   }
   return [...found];
@@ -87,6 +95,18 @@ function visit(node: Node, add: (symbol: Symbol) => void): void {
 
 function isSchema(node: Node): boolean {
   return isVariableDeclaration(node) && /\bZod[A-Z]\w+</.test(node.getText());
+}
+
+/** Whether this is the type of a schema of core/event-schema.ts, which is written out. */
+function isOfSchema(node: Node): boolean {
+  return isTypeAliasDeclaration(node) && /\bz\.output<typeof \w+>/.test(node.getText());
+}
+
+/** Writes the type of a schema as the members that it has. */
+function typeText(symbol: Symbol, node: Node): string {
+  const type = checker.typeToTypeNode(checker.getDeclaredTypeOfSymbol(symbol), node, WHOLE)!;
+  const text = emitter.printNode(type).replace(/\bimport\("[^"]+"\)\./g, '');
+  return `type ${symbol.name} = ${text};`;
 }
 
 /**
@@ -107,8 +127,9 @@ function statementOf(node: Node): Node {
 }
 
 function declarationText(symbol: Symbol): string {
-  const texts = ownDeclarations(symbol).map((node) =>
-    isSchema(node) ? `const ${symbol.name}: ZodSchema;` : emitter.printNode(statementOf(node)),
-  );
+  const texts = ownDeclarations(symbol).map((node) => {
+    if (isSchema(node)) return `const ${symbol.name}: ZodSchema;`;
+    return isOfSchema(node) ? typeText(symbol, node) : emitter.printNode(statementOf(node));
+  });
   return texts.map((text) => text.replace(/^(export )?(declare )?/, '')).join('\n');
 }

@@ -1,6 +1,6 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../config/package-root.js';
-import { TASK_STATES } from '../core/task.js';
+import { TASK_STATES } from '../core/task-states.js';
 import { usageError } from '../terminal/exit.js';
 import type { Act } from './flags.js';
 import { actionsOf, collect, ownFirst, withAgents, withFolders, withJson, withServer } from './flags.js';

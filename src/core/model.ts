@@ -1,3 +1,13 @@
+import type { z } from 'zod';
+import type {
+  answerBlock,
+  askedRequest,
+  functionCall,
+  functionResult,
+  stopReason,
+  usage,
+  usageRow,
+} from './event-schema.js';
 import type { JsonObject } from './json.js';
 import type { Part } from './message.js';
 
@@ -50,34 +60,10 @@ export type ModelMessage =
   | { readonly role: 'assistant'; readonly author: string; readonly content: readonly AnswerBlock[] }
   | { readonly role: 'results'; readonly results: readonly FunctionResult[] };
 
-export type AnswerBlock =
-  | { readonly type: 'text'; readonly text: string }
-  | FunctionCall
-  /** Content such as thinking blocks, sent back unchanged to the same provider only. */
-  | { readonly type: 'opaque'; readonly provider: string; readonly block: JsonObject };
-
-export interface FunctionCall {
-  readonly type: 'function-call';
-  /** The vendor's id of the call, unique within an output. The result has the same id. */
-  readonly id: string;
-  readonly name: string;
-  /** Undefined when the model wrote no valid JSON object: see `invalid`. */
-  readonly arguments: JsonObject | undefined;
-  readonly invalid?: string; // The text that the model wrote instead of a JSON object, at most 2,000 characters.
-  readonly isCut?: true; // A limit ended the output before the call was whole: it must not be made.
-}
-
-export interface FunctionResult {
-  readonly id: string;
-  readonly name: string;
-  readonly content: string;
-  readonly isError: boolean;
-  /** Images for a model that reads images. `content` mentions them for others. */
-  readonly images?: readonly Part[];
-}
-
-/** `context-window`: the window of the model was full before the output was whole. */
-export type StopReason = 'end' | 'function-calls' | 'max-tokens' | 'context-window' | 'refusal';
+export type AnswerBlock = Readonly<z.output<typeof answerBlock>>;
+export type FunctionCall = Readonly<z.output<typeof functionCall>>;
+export type FunctionResult = Readonly<z.output<typeof functionResult>>;
+export type StopReason = z.output<typeof stopReason>;
 
 export interface ModelAnswer {
   readonly content: readonly AnswerBlock[];
@@ -92,21 +78,9 @@ export interface ModelAnswer {
 export type SpentUsage = Readonly<{ usage: Usage; by?: string }>;
 
 /** Tokens of model calls. `cached` and `written` are the parts of `input` that were read from and written to a cache. */
-interface Tokens {
-  readonly input: number;
-  readonly output: number;
-  readonly cached: number;
-  readonly written?: number;
-}
-
-export interface Usage extends Tokens {
-  readonly rows?: readonly UsageRow[]; // The bill: one row for each node, agent and model.
-}
-
-/** One row of a bill. Without `cost` the model has no price. */
-export interface UsageRow extends Tokens, Readonly<Record<'node' | 'agent' | 'model' | 'currency', string>> {
-  readonly cost?: number;
-}
+type Tokens = Omit<Usage, 'rows'>;
+export type Usage = Readonly<z.output<typeof usage>>;
+export type UsageRow = Readonly<z.output<typeof usageRow>>;
 
 /** The price of a million tokens of a model. Tokens of a cache cost as much as other input, unless they have a price. */
 export interface ModelPrice {
@@ -143,13 +117,7 @@ export type ModelEvent =
 export const NO_USAGE: Usage = { input: 0, output: 0, cached: 0 };
 
 /** The request of a turn by its hashes, which tell whether another one would be sent today. */
-export interface AskedRequest {
-  readonly model: string; // The id of the model that answered.
-  readonly hash: string; // Of the whole request.
-  /** The hashes of the stable blocks of the instruction, and of the functions. Absent: those of the turn before. */
-  readonly system?: readonly string[];
-  readonly functions?: Readonly<Record<string, string>>;
-}
+export type AskedRequest = Readonly<z.output<typeof askedRequest>>;
 
 /** Adds `b` to `a`, row by row. With `sign` -1 it subtracts `b`, but not below 0. */
 export function addUsage(a: Usage, b: Usage, sign: 1 | -1 = 1): Usage {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { lineOfProblem } from '../config/problems.js';
 import { parsedBy } from '../config/text-source.js';
 import { codeOf, LangoError } from '../core/errors.js';
-import { TASK_STATES } from '../core/task.js';
+import { TASK_STATES } from '../core/task-states.js';
 import { parseTaskFile, parseTaskText, type TaskFile } from '../replay/task-file.js';
 
 const text = z.string().min(1);

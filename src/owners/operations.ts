@@ -4,7 +4,7 @@ import { INSPECTED_HEADERS } from '../core/inspection.js';
 import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
 import type { Overview } from '../core/overview.js';
 import type { SentRequest } from '../core/sent-request.js';
-import { TASK_STATES } from '../core/task.js';
+import { TASK_STATES } from '../core/task-states.js';
 import { EVALUATION_OPERATIONS } from './evaluation-operations.js';
 
 const MAX_LEVELS = 5;

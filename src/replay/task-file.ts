@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { canonicalJson } from '../core/canonical-json.js';
-import type { AgentLimits } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
+import { eventBody, form, grant, unchanged } from '../core/event-schema.js';
 import { assertJsonValue } from '../core/json.js';
-import { TASK_STATES, type TaskEvent, type TaskRecord } from '../core/task.js';
-import type { ForkPlace } from '../core/fork.js';
-import { eventBody, grant } from './event-schema.js';
+import { TASK_STATES } from '../core/task-states.js';
 
 const FORMAT = 'lango-task';
 /** A later version of Lango reads every earlier version of the format. */
@@ -13,85 +11,74 @@ const VERSION = 1;
 /** The most tasks of one file. */
 export const MAX_TASKS = 1_000;
 
-type KeptMembers = 'id' | 'agent' | 'contextId' | 'grant' | 'state' | 'createdAt';
-
-/** A task in a file. */
-export interface RecordedTask extends Pick<TaskRecord, KeptMembers> {
-  readonly parentTaskId?: string | undefined;
-  /** The task that the first events of a fork are from, and their number. Undefined for other tasks. */
-  readonly fork?: ForkPlace | undefined;
-  /** The node that ran it. */
-  readonly node: { readonly id: string; readonly version: string };
-  readonly limits: Omit<AgentLimits, 'cost' | 'ownerCostPerDay'>;
-  readonly events: readonly (Pick<TaskEvent, 'seq' | 'at' | 'body'> & {
-    readonly author?: string | undefined;
-  })[];
-}
-
-/** A part of a task, as a node gives it: `next` is the event after which the next part begins. */
-export interface TaskPage {
-  readonly task: RecordedTask;
-  readonly next?: number | undefined;
-}
-
-/** A task with the tasks below it, on all nodes. */
-export interface TaskFile {
-  readonly format: typeof FORMAT;
-  readonly version: typeof VERSION;
-  /** Whether the file holds texts, arguments and results. Without them it shows what happened, and cannot be replayed. */
-  readonly content: boolean;
-  /** The first one is the task that was asked for. */
-  readonly tasks: readonly RecordedTask[];
-  /** The tasks of agents whose servers do not show their entries: they are in the file as their callers saw them. */
-  readonly elsewhere: readonly {
-    readonly taskId: string;
-    readonly agent: string;
-    readonly parentTaskId: string;
-  }[];
-  /** The cards of the agents, without signatures, by the agent's name. */
-  readonly cards: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-}
-
 const count = z.number().int().min(0);
 const name = z.string().min(1).max(200);
 const limit = z.number().min(0);
 
-const limits = z.looseObject({
-  ...{ delegationRounds: limit, fanOut: limit, depth: limit, turns: limit, toolCalls: limit, tokens: limit },
-  ...{ seconds: limit, approvalSeconds: limit, repeats: limit, toolOutputBytes: limit, answerTokens: limit },
-  ...{ historyTokens: limit, entryBytes: limit },
+const event = form({ seq: count.min(1), at: count, author: name.optional(), body: eventBody });
+
+const task = form({
+  ...{ id: name, agent: name, contextId: name, parentTaskId: name.optional() },
+  ...{ grant: grant.omit({ scopes: true, trace: true }), state: z.enum(TASK_STATES), createdAt: count },
+  /** The task that the first events of a fork are from, and their number. Undefined for other tasks. */
+  fork: form({ taskId: name, seq: count.min(1) }).optional(),
+  /** The node that ran it. */
+  node: form({ id: name, version: name }),
+  limits: form({
+    ...{
+      delegationRounds: limit,
+      fanOut: limit,
+      depth: limit,
+      turns: limit,
+      toolCalls: limit,
+      tokens: limit,
+    },
+    ...{
+      seconds: limit,
+      approvalSeconds: limit,
+      repeats: limit,
+      toolOutputBytes: limit,
+      answerTokens: limit,
+    },
+    ...{ historyTokens: limit, entryBytes: limit },
+  }),
+  events: unchanged(z.array(event)),
 });
 
-const task = z.looseObject({
-  ...{ id: name, agent: name, contextId: name, parentTaskId: name.optional(), grant },
-  ...{ state: z.enum(TASK_STATES), createdAt: count },
-  fork: z.looseObject({ taskId: name, seq: count.min(1) }).optional(),
-  node: z.looseObject({ id: name, version: name }),
-  limits,
-  events: z
-    .array(z.looseObject({ seq: count.min(1), at: count, author: name.optional(), body: eventBody }))
-    .min(1)
-    .refine(
-      (events) => events.every(({ seq }, index) => seq === index + 1),
-      'the numbers of its events have a gap',
-    ),
+const wholeTask = form({
+  ...task.shape,
+  events: unchanged(
+    z
+      .array(event)
+      .min(1)
+      .refine(
+        (events) => events.every(({ seq }, at) => seq === at + 1),
+        'the numbers of its events have a gap',
+      ),
+  ),
 });
 
-/** A page of a task, before the numbers of its events are whole. */
-const page = z.looseObject({
-  task: z.looseObject({ ...task.shape, events: z.array(task.shape.events.element) }),
-  next: count.optional(),
-});
+/** A part of a task, as a node gives it: `next` is the event after which the next part begins. */
+const taskPage = form({ task, next: count.optional() });
 
-/** The form of a file. Members that this version does not know are kept. */
-const taskFileSchema = z.looseObject({
+/** A task with the tasks below it, on all nodes. Members that this version does not know are kept. */
+const taskFileSchema = form({
   format: z.literal(FORMAT),
   version: z.literal(VERSION),
+  /** Whether the file holds texts, arguments and results. Without them it shows what happened, and cannot be replayed. */
   content: z.boolean(),
-  tasks: z.array(task).min(1).max(MAX_TASKS),
-  elsewhere: z.array(z.looseObject({ taskId: name, agent: name, parentTaskId: name })).max(MAX_TASKS),
+  /** The first one is the task that was asked for. */
+  tasks: unchanged(z.array(wholeTask).min(1).max(MAX_TASKS)),
+  /** The tasks of agents whose servers do not show their entries: they are in the file as their callers saw them. */
+  elsewhere: unchanged(z.array(form({ taskId: name, agent: name, parentTaskId: name })).max(MAX_TASKS)),
+  /** The cards of the agents, without signatures, by the agent's name. */
   cards: z.record(z.string(), z.record(z.string(), z.unknown())),
 });
+
+/** A task in a file. */
+export type RecordedTask = Readonly<z.output<typeof task>>;
+export type TaskPage = Readonly<z.output<typeof taskPage>>;
+export type TaskFile = Readonly<z.output<typeof taskFileSchema>>;
 
 /** The JSON Schema of a file, for other programs. */
 export function taskFileJsonSchema(): object {
@@ -124,14 +111,14 @@ export function parseTaskFile(value: unknown, { needsContent = false } = {}): Ta
     throw invalid(value, { path: ['tasks'], message: 'a task is in it twice' });
   if (needsContent && !data.content)
     throw new LangoError('invalid-input', NO_CONTENT, { hint: 'Export the task without --no-content.' });
-  return data as unknown as TaskFile;
+  return data;
 }
 
 /** Checks a page of a task of another process. Throws `invalid-input`. */
 export function parseTaskPage(value: unknown): TaskPage {
-  const { success, data, error } = page.safeParse(value);
+  const { success, data, error } = taskPage.safeParse(value);
   if (!success) throw invalid(value, error.issues[0]);
-  return data as unknown as TaskPage;
+  return data;
 }
 
 function invalid(value: unknown, issue: Pick<z.core.$ZodIssue, 'path' | 'message'> | undefined): LangoError {

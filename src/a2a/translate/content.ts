@@ -9,7 +9,8 @@ import { Role, TaskState as WireState } from '@a2a-js/sdk';
 import type { Json } from '../../core/json.js';
 import type { Artifact, Message, Part } from '../../core/message.js';
 import { questionsIn } from '../../core/questions.js';
-import { TASK_STATES, type TaskState } from '../../core/task.js';
+import { TASK_STATES } from '../../core/task-states.js';
+import type { TaskState } from '../../core/task.js';
 import { EXTENSIONS } from '../../core/extensions.js';
 
 const TO_WIRE_STATE = Object.fromEntries(

@@ -5,7 +5,8 @@ import type { ForkPlace } from '../../core/fork.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import { MAX_NODE_NAME } from '../../core/map.js';
 import { NO_USAGE, type Usage } from '../../core/model.js';
-import { TASK_STATES, type Activity, type Grant } from '../../core/task.js';
+import { TASK_STATES } from '../../core/task-states.js';
+import type { Activity, Grant } from '../../core/task.js';
 
 /** The most rows of a bill that a peer may send. */
 const MAX_ROWS = 50;
@@ -82,7 +83,7 @@ export function chainIn(metadata: unknown): ChainMark {
 }
 
 export function usageMetadata(usage: Usage): JsonObject {
-  return { [EXTENSIONS.usage]: { ...usage } as unknown as JsonObject };
+  return { [EXTENSIONS.usage]: { ...usage } };
 }
 
 /** A node on the cards of its agents: its id in the rows of bills, and its name for people. */
