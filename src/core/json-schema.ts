@@ -42,17 +42,26 @@ const LIMITS = [
 ];
 const numberIn = (value: Json | undefined) => (typeof value === 'number' ? value : undefined);
 
+/** The texts of a schema that are kept. */
+interface KeptTexts {
+  /** Makes a description safe. */
+  readonly line: (text: string) => string;
+  /** Whether a value may be named as one to choose, or as the default. */
+  readonly isWord: (value: Json) => boolean;
+}
+const ALL_TEXTS: KeptTexts = { line: (text) => text, isWord: () => true };
+
 /**
  * Reads a JSON Schema of arguments, of any draft, as a plain one: draft 2020-12, references replaced by their targets, a
  * reference outside or too often into itself by any value. Each `const` is a list of one value, and `oneOf` is `anyOf`,
  * since a value that fits several branches is for the receiver to refuse. Patterns, formats and conditions are left out, because they are
  * for the receiver to check. Throws `tool` for a schema that is too large or describes no object.
  */
-export function readSchema(given: unknown): JsonObject {
+export function readSchema(given: unknown, texts = ALL_TEXTS): JsonObject {
   if (!isJsonObject(given)) throw unreadable('it is no object');
   if (sizeOf(given) > GIVEN_MAX_BYTES) throw unreadable(`it is larger than ${GIVEN_MAX_BYTES} bytes`);
   for (const effort of EFFORTS) {
-    const schema = new SchemaReader(given, effort).read();
+    const schema = new SchemaReader(given, { ...effort, ...texts }).read();
     if (sizeOf(schema) <= SCHEMA_MAX_BYTES) return schema;
   }
   throw unreadable(`it is larger than ${SCHEMA_MAX_BYTES} bytes, also without descriptions`);
@@ -66,11 +75,11 @@ function unreadable(why: string): LangoError {
 
 class SchemaReader {
   readonly #root: JsonObject;
-  readonly #effort: Effort;
+  readonly #effort: Effort & KeptTexts;
   #nodes = 0;
   #inlinedBytes = 0;
 
-  constructor(root: JsonObject, effort: Effort) {
+  constructor(root: JsonObject, effort: Effort & KeptTexts) {
     this.#root = root;
     this.#effort = effort;
   }
@@ -114,7 +123,7 @@ class SchemaReader {
     const members: Record<string, Json | undefined> = {
       ...typeMember(given),
       description: this.#text(given['description']),
-      ...valueMembers(given),
+      ...this.#values(given),
       properties: isJsonObject(properties) ? mapMembers(properties, node) : undefined,
       required: textList(given['required']),
       // Names that fit a pattern are further names.
@@ -134,8 +143,19 @@ class SchemaReader {
   }
 
   #text(given: Json | undefined): string | undefined {
-    const { description } = this.#effort;
-    return typeof given === 'string' && description > 0 ? shorten(given, description) : undefined;
+    const { description, line } = this.#effort;
+    return typeof given === 'string' && description > 0 ? shorten(line(given), description) : undefined;
+  }
+
+  #values({ enum: values, const: value, nullable, default: preset }: JsonObject): JsonObject {
+    const isList = Array.isArray(values) && values.length > 0;
+    const listed = value !== undefined ? [value] : isList ? (values as readonly Json[]) : undefined;
+    const mayBeNull = nullable === true && listed && !listed.includes(null);
+    const words = (mayBeNull ? [...listed, null] : listed)?.filter(this.#effort.isWord);
+    return {
+      enum: words?.length === 0 ? undefined : words,
+      default: preset !== undefined && this.#effort.isWord(preset) ? preset : undefined,
+    };
   }
 
   /** Returns the target of a reference inside the schema; undefined for any other. */
@@ -171,14 +191,6 @@ function typeMember(given: JsonObject): JsonObject {
   const types = typesOf(given);
   const all = given['nullable'] === true && types.length > 0 ? [...new Set([...types, 'null'])] : types;
   return all.length === 0 ? {} : { type: all.length === 1 ? all[0]! : all };
-}
-
-function valueMembers(given: JsonObject): JsonObject {
-  const { enum: values, const: value, nullable, default: preset } = given;
-  const isList = Array.isArray(values) && values.length > 0;
-  const listed = value !== undefined ? [value] : isList ? (values as readonly Json[]) : undefined;
-  const mayBeNull = nullable === true && listed && !listed.includes(null);
-  return { enum: mayBeNull ? [...listed, null] : listed, default: preset };
 }
 
 /** The limits of values. In draft 4, `exclusiveMinimum: true` is about `minimum`. */

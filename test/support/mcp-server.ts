@@ -53,10 +53,12 @@ function tools(): readonly object[] {
   return [
     { name: 'read-note', description, inputSchema: { ...note, required: ['note'] }, annotations: readOnly },
     { name: 'write_note', description: 'Writes a note.', inputSchema: note },
-    { name: 'bad', inputSchema: { type: 'object', properties: { a: { enum: ['x'.repeat(70_000)] } } } },
+    { name: 'bad', inputSchema: { type: 'object', properties: { a: { enum: tooManyWords } } } },
     ...names.map((name) => ({ name, inputSchema: { type: 'object' }, annotations: readOnly })),
   ];
 }
+
+const tooManyWords = Array.from({ length: 500 }, (_, index) => String(index).padEnd(150, 'x'));
 
 const text = (value: string): object => ({ content: [{ type: 'text', text: value }] });
 
