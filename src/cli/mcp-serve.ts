@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import { adviceText, errorText, isLangoError } from '../core/errors.js';
+import { mediaTypeOf } from '../core/http.js';
 import { isJsonObject, parseObject, type Json, type JsonObject } from '../core/json.js';
 import { readEvents } from '../core/server-events.js';
 import { connect, type Call, type ConnectionFlags } from './connection.js';
@@ -81,7 +82,7 @@ class Bridge {
       body: JSON.stringify(message),
       signal,
     });
-    if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    if (mediaTypeOf(response) === 'text/event-stream') {
       for await (const { data } of readEvents(response.body!)) {
         const message = parseObject(data);
         if (message) yield message;

@@ -53,6 +53,10 @@ export function exchangeOf(request: IncomingMessage): HttpExchange {
   return EXCHANGES.get(request)!;
 }
 
+/** The media type of a response in lower case, without its parameters; empty when it names none. */
+export const mediaTypeOf = ({ headers }: { readonly headers: Pick<Headers, 'get'> }): string =>
+  (headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
+
 /** Which server certificates a client accepts, as options of Node's TLS. */
 export interface ServerTrust {
   readonly secureContext: SecureContext;

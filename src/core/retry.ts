@@ -28,18 +28,17 @@ export function retryAfterMs(headers: Pick<Headers, 'get'> | undefined): number 
 /** Shorter waits need no time of day. */
 const MIN_TOLD_MS = 60_000;
 
-/** " It takes requests again at 14:05 (UTC+01:00), in 3 h."; empty for a short or unknown wait. */
+/** " It takes requests again at 14:05 GMT+01:00, in 3 h."; empty for a short or unknown wait. */
 export function againAt(waitMs: number | undefined): string {
   if (waitMs === undefined || waitMs < MIN_TOLD_MS || waitMs > 30 * 86_400_000) return '';
-  const at = new Date(Date.now() + waitMs);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const minutes = -at.getTimezoneOffset();
-  const offset = `${minutes < 0 ? '-' : '+'}${two(Math.trunc(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} `;
-  const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  // Swedish dates are those of ISO 8601.
+  const at = new Date(Date.now() + waitMs).toLocaleString('sv-SE', {
+    ...(waitMs > 43_200_000 && { year: 'numeric', month: '2-digit', day: '2-digit' }),
+    ...{ hour: '2-digit', minute: '2-digit', timeZoneName: 'longOffset' },
+  });
   const left =
     waitMs < 3_600_000 ? `${Math.ceil(waitMs / 60_000)} min` : `${Math.round(waitMs / 360_000) / 10} h`;
-  return ` It takes requests again at ${waitMs > 43_200_000 ? day : ''}${time} (UTC${offset}), in ${left}.`;
+  return ` It takes requests again at ${at}, in ${left}.`;
 }
 
 function atLeastZero(value: number): number | undefined {

@@ -1,6 +1,5 @@
-import type { Response as NodeResponse } from 'node-fetch';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
-import type { EgressOptions } from '../core/http.js';
+import { mediaTypeOf, type EgressOptions } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 import { Deadline } from '../core/time.js';
 import { REFUSAL_TEXTS, blockedPort, isAddressRefusal, portOf } from './address-check.js';
@@ -60,7 +59,7 @@ export function createEgress(options: CheckedOptions): typeof fetch {
       });
       if (response.status === 407 && options.proxyFor?.(call.url)) throw new Error(`${TUNNEL} HTTP/1.1 407`);
       const takesStream = options.streams === 'always' || acceptsStream(call.headers);
-      const isStream = takesStream && response.ok && STREAMS.includes(typeOf(response));
+      const isStream = takesStream && response.ok && STREAMS.includes(mediaTypeOf(response));
       if (isStream) deadline.expect(idleMs, () => late(`${call.url.host} was silent for ${idleMs} ms.`));
       return toWebResponse(response, {
         host: call.url.host,
@@ -112,10 +111,6 @@ function parseUrl(text: string | URL): URL {
 
 function acceptsStream(headers: Headers): boolean {
   return headers.get('accept')?.toLowerCase().includes(EVENT_STREAM) ?? false;
-}
-
-function typeOf(response: NodeResponse): string {
-  return (response.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
 type ErrorContext = Readonly<{ signal: AbortSignal }> & Pick<CheckedOptions, 'privateHint' | 'proxyFor'>;

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { toAnswer, type Ended } from './ends.js';
 import { badAnswer, connectionFailure, ModelFailure, type Endpoint } from './failure.js';
 import { causesOf } from '../core/errors.js';
+import { mediaTypeOf } from '../core/http.js';
 import { readEvents, type EventLimit, type ServerEvent } from '../core/server-events.js';
 import { Deadline } from '../core/time.js';
 import { keepableObject, withOwnIds } from './conversation.js';
@@ -141,10 +142,6 @@ export function eventsOf(send: (signal: AbortSignal) => Promise<Response>): Exch
     if (mediaType !== EVENT_STREAM && !exchange.reader.isWhole) throw noStream(mediaType, exchange.endpoint);
   };
 }
-
-/** The media type of a response in lower case, without its parameters; empty when it names none. */
-export const mediaTypeOf = ({ headers }: Response): string =>
-  (headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
 
 export const noStream = (mediaType: string, { place }: Endpoint): ModelFailure =>
   badAnswer(`${place} responds with ${mediaType}, not with an event stream. Check model.baseUrl.`);

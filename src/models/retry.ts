@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { errorText, isLangoError } from '../core/errors.js';
 import { defined } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelEvent, ModelRequest, SpentUsage } from '../core/model.js';
 import { retryDelayMs } from '../core/retry.js';
 import { wellFormed } from '../core/text.js';
-import { Deadline } from '../core/time.js';
+import { pause } from '../core/time.js';
 import { badAnswer, ModelFailure } from './failure.js';
 
 export interface Call extends Pick<ModelRequest, 'signal' | 'onRetry' | 'deadline' | 'hasFallback'> {
@@ -84,9 +83,7 @@ async function mayRetry(failure: ModelFailure, retries: number, call: Call): Pro
   if (!retryable || retries > most || !hasTime) return false;
   onRetry?.(code, delayMs);
   logger.warn('a model call failed and is retried', { code, reason, delayMs: Math.round(delayMs) });
-  using wait = new Deadline(signal).expect(delayMs);
-  if (!wait.signal.aborted) await once(wait.signal, 'abort');
-  return wait.hasPassed;
+  return pause(delayMs, { signal });
 }
 
 const CANCELED = new ModelFailure('canceled', 'The model call was canceled.');

@@ -1,5 +1,5 @@
 import { errorText, isLangoError, LangoError } from '../core/errors.js';
-import type { CreateFetch } from '../core/http.js';
+import { mediaTypeOf, type CreateFetch } from '../core/http.js';
 import type { GrpcInspection, InspectedFrame, InspectedRequest, Inspection } from '../core/inspection.js';
 import { isJsonObject, type Json } from '../core/json.js';
 import type { CardFinding } from '../core/node-status.js';
@@ -77,7 +77,7 @@ async function receive(
   const init = { method, headers, signal, ...(body !== undefined && { body }) };
   const response = await send(origin + path, init);
   const { status } = response;
-  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  const isStream = mediaTypeOf(response) === 'text/event-stream';
   let whole = '';
   const cut = await untilCut(async () => {
     if (isStream) for await (const { data } of readEvents(response.body ?? [])) add(data, status);

@@ -3,6 +3,7 @@ import type { CallToolResult, Client, InputRequiredResult } from '@modelcontextp
 import type { Tool as Definition, Transport } from '@modelcontextprotocol/client';
 import type * as Library from '@modelcontextprotocol/client';
 import { causesOf, errorText, LangoError } from '../../core/errors.js';
+import { mediaTypeOf } from '../../core/http.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { assertJsonValue, type JsonObject } from '../../core/json.js';
 import type { McpServerOptions } from './options.js';
@@ -129,8 +130,7 @@ async function openTransport(
 export function boundedFetch(egress: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await egress(input, init);
-    const isStream = response.headers.get('content-type')?.toLowerCase().startsWith(EVENT_STREAM);
-    if (!response.body || !isStream) return response;
+    if (!response.body || mediaTypeOf(response) !== EVENT_STREAM) return response;
     return new Response(response.body.pipeThrough(bounds()), response);
   };
 }

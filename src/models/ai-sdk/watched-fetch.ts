@@ -1,14 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { mediaTypeOf } from '../../core/http.js';
 import { Timer } from '../../core/time.js';
-import {
-  AFTER_WHOLE_MS,
-  mediaTypeOf,
-  mostBytes,
-  noStream,
-  piecesOf,
-  tooMuch,
-  type Exchange,
-} from '../exchange.js';
+import { AFTER_WHOLE_MS, mostBytes, noStream, piecesOf, tooMuch, type Exchange } from '../exchange.js';
 import { ModelFailure } from '../failure.js';
 
 /** A model call, in whose course its package sends requests. */

@@ -1,5 +1,4 @@
 import type { Anthropic } from '@anthropic-ai/sdk';
-import type { JsonObject } from '../../core/json.js';
 import { functionCalls, type AnswerBlock, type FunctionResult, type ModelRequest } from '../../core/model.js';
 import { argumentsToSend, MARKED_TURNS, toContent, toVendorRequest } from '../conversation.js';
 import type { Content, Turn, VendorRequest } from '../conversation.js';
@@ -30,20 +29,18 @@ export function toAnthropicRequest(
     model: endpoint.model,
     max_tokens: request.maxTokens,
     stream: true,
-    ...((request.output || effort) && { output_config: outputConfig(request.output, effort) }),
+    ...((request.output || effort) && {
+      output_config: {
+        // `config check` refuses the levels that only OpenAI has.
+        ...(effort && { effort: effort as Anthropic.OutputConfig['effort'] }),
+        ...(request.output && { format: { type: 'json_schema', schema: { ...request.output } } }),
+      },
+    }),
     ...thinkingField(tuning, request.maxTokens, turns),
     ...(temperature !== undefined && { temperature }),
     ...(system.length > 0 ? { system } : {}),
     ...toolFields(prepared.functions, turns, { mark, adjusted }),
     messages: turns.map((turn, at) => toMessage(turn, at >= turns.length - MARKED_TURNS ? mark : {})),
-  };
-}
-
-function outputConfig(output: JsonObject | undefined, effort: Tuning['effort']): Anthropic.OutputConfig {
-  return {
-    // `config check` refuses the levels that only OpenAI has.
-    ...(effort && { effort: effort as Anthropic.OutputConfig['effort'] }),
-    ...(output && { format: { type: 'json_schema', schema: { ...output } } }),
   };
 }
 

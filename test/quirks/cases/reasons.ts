@@ -107,7 +107,7 @@ export const REASONS: readonly Quirk[] = [
         answers: [{ status: 429, headers: { 'retry-after': '10800' }, body }],
       });
       expect(told.requests).toHaveLength(1);
-      expect(told.text).toMatch(/again at (\S+ )?\d\d:\d\d \(UTC[+-]\d\d:\d\d\), in 3 h/);
+      expect(told.text).toMatch(/again at (\S+ )?\d\d:\d\d GMT[+−]\d\d:\d\d, in 3 h/);
     },
   })),
 ];
