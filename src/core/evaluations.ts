@@ -1,42 +1,29 @@
 import { z } from 'zod';
 
-/** The use of a task with the tasks below it. */
-export interface Use {
-  readonly tokens: number;
-  readonly turns: number;
-  readonly seconds: number;
-  /** Undefined when a model has no price. */
-  readonly cost?: number;
-}
-
-/** The result of one case, or in a live run of one case with one model, instruction and repeat. */
-export interface CaseResult extends Partial<Use> {
-  readonly name: string;
-  /** The file of the case. */
-  readonly file: string;
-  /** The member of `models`, `instructions` and `repeats` that was tried. */
-  readonly model?: string;
-  readonly instruction?: string;
-  readonly repeat?: number;
-  readonly passed: boolean;
-  /** A sentence for each expectation that does not hold. */
-  readonly failures: readonly string[];
-  /** The task that was checked. */
-  readonly taskId?: string;
-  /** The file with that task. */
-  readonly record?: string;
-}
-
 const [text, number] = [z.string(), z.number()];
 const [maybeText, maybeNumber] = [text.exactOptional(), number.exactOptional()];
 const varied = { name: text, file: text, model: maybeText, instruction: maybeText };
 
+/** The use of a task with the tasks below it. */
+const use = z.object({
+  ...{ tokens: number, turns: number, seconds: number },
+  /** Absent when a model has no price. */
+  cost: maybeNumber,
+});
+
+/** The result of one case, or in a live run of one case with one model, instruction and repeat. */
 export const caseResult = z.object({
   ...varied,
-  ...{ repeat: maybeNumber, passed: z.boolean(), failures: z.array(text).readonly() },
-  ...{ tokens: maybeNumber, turns: maybeNumber, seconds: maybeNumber, cost: maybeNumber },
-  ...{ taskId: maybeText, record: maybeText },
-}) satisfies z.ZodType<CaseResult>;
+  repeat: maybeNumber,
+  passed: z.boolean(),
+  /** A sentence for each expectation that does not hold. */
+  failures: z.array(text).readonly(),
+  ...use.partial().shape,
+  /** The task that was checked. */
+  taskId: maybeText,
+  /** The file with that task. */
+  record: maybeText,
+});
 
 const figure = z.enum(['cost', 'tokens', 'seconds']);
 /** The mean of repeats, and their standard deviation. */
@@ -88,6 +75,8 @@ export const evaluations = z.object({
   ...{ runs: z.array(runLine).readonly(), nights: z.array(driftReport).readonly() },
 });
 
+export type Use = Readonly<z.output<typeof use>>;
+export type CaseResult = Readonly<z.output<typeof caseResult>>;
 export type Figure = z.output<typeof figure>;
 export type Spread = Readonly<z.output<typeof spread>>;
 export type CaseChange = Readonly<z.output<typeof caseChange>>;

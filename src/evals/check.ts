@@ -1,4 +1,5 @@
-import type { CaseResult, Use } from '../core/evaluations.js';
+import type { CaseResult } from '../core/evaluations.js';
+import { errorText } from '../core/errors.js';
 import { describeDivergence } from '../replay/comparison.js';
 import { replayTask } from '../replay/replay.js';
 import type { TaskFile } from '../replay/task-file.js';
@@ -12,22 +13,39 @@ export function nameOfResult({ name, model, instruction, repeat }: Partial<CaseR
   return varied.filter((one) => one !== undefined).join('  ');
 }
 
-type Checked = Pick<CaseResult, 'failures' | 'taskId'> & Use;
+/** A case with the member of the matrix that is tried. */
+type Tried = Pick<CaseResult, 'model' | 'instruction' | 'repeat'> &
+  Readonly<{ file: CaseFile; one: EvalCase }>;
 
-/** Checks what a case expects on the events of a task. */
-export async function checkRecord(file: CaseFile, { expect }: EvalCase, record: TaskFile): Promise<Checked> {
-  const outcome = outcomeOf(withoutJudges(record));
-  const context = {
-    pathOf: (name: string) => besides(file, name),
-    judge: (rubric: string) => recordedVerdict(record, rubric),
-  };
-  const found = await Promise.all(expect.map((one) => failureOf(one, outcome, context)));
-  const failures = found.filter((one) => one !== undefined);
-  return { failures, taskId: record.tasks[0]!.id, ...outcome.use };
+/**
+ * Checks what a case expects on the events of a task. `isReplayed`: the task must also be the same when it runs again.
+ * A task that cannot be had is a failure of the case.
+ */
+export async function resultOf(
+  { file, one, ...varied }: Tried,
+  isReplayed: boolean,
+  findTask: () => Promise<{ readonly path: string; readonly task: TaskFile }>,
+): Promise<CaseResult> {
+  const about = { name: one.name, file: file.path, ...varied };
+  try {
+    const { path: record, task } = await findTask();
+    const outcome = outcomeOf(withoutJudges(task));
+    const context = {
+      pathOf: (name: string) => besides(file, name),
+      judge: (rubric: string) => recordedVerdict(task, rubric),
+    };
+    const different = isReplayed ? await differenceOf(task) : undefined;
+    const checked = await Promise.all(one.expect.map((expected) => failureOf(expected, outcome, context)));
+    const failures = [different, ...checked].filter((failure) => failure !== undefined);
+    const taskId = task.tasks[0]!.id;
+    return { ...about, passed: failures.length === 0, failures, ...outcome.use, taskId, record };
+  } catch (error) {
+    return { ...about, passed: false, failures: [errorText(error)] };
+  }
 }
 
 /** Says where this version of Lango would do something else than the record. */
-export async function differenceOf(record: TaskFile): Promise<string | undefined> {
+async function differenceOf(record: TaskFile): Promise<string | undefined> {
   const { divergence } = await replayTask(record);
   if (!divergence) return undefined;
   const { where, recorded, now } = describeDivergence(divergence);

@@ -1,3 +1,4 @@
+import { defined } from '../core/json.js';
 import type { CaseChange, CaseResult, Figure, Spread } from '../core/evaluations.js';
 
 /** Differences that chance makes less often than this count. */
@@ -14,20 +15,14 @@ export function compareResults(
   return [...new Set([...ofNow.keys(), ...ofBefore.keys()])].map((key) => {
     const [was = [], is = []] = [ofBefore.get(key), ofNow.get(key)];
     const { name, file, model, instruction } = (is[0] ?? was[0])!;
-    const about = { name, file, ...(model && { model }), ...(instruction && { instruction }) };
-    if (was.length === 0) return { ...about, change: 'new', now: passedOf(is), figures: {} };
-    if (is.length === 0) return { ...about, change: 'gone', before: passedOf(was), figures: {} };
-    const counts = [passedOf(was), passedOf(is)] as const;
+    const [before, now] = [passedOf(was), passedOf(is)];
     const figures = FIGURES.flatMap((figure) => {
       const [a, b] = [spreadOf(was, figure), spreadOf(is, figure)];
       return a && b && isBeyond(a, b) ? [[figure, { before: a, now: b }]] : [];
     });
-    const change = changeOf(...counts, byChance);
     return {
-      ...about,
-      change,
-      before: counts[0],
-      now: counts[1],
+      ...{ name, file, ...defined({ model, instruction, before, now }) },
+      change: changeOf(before, now, byChance),
       figures: Object.fromEntries(figures) as object,
     };
   });
@@ -41,12 +36,18 @@ function groupsOf(results: readonly CaseResult[]): ReadonlyMap<string, readonly 
 
 type Passed = readonly [passed: number, all: number];
 
-const passedOf = (results: readonly CaseResult[]): Passed => [
-  results.filter(({ passed }) => passed).length,
-  results.length,
-];
+/** How many passed, of all; undefined when there is none. */
+function passedOf(results: readonly CaseResult[]): Passed | undefined {
+  return results.length > 0 ? [results.filter(({ passed }) => passed).length, results.length] : undefined;
+}
 
-function changeOf(before: Passed, now: Passed, byChance: boolean): CaseChange['change'] {
+function changeOf(
+  before: Passed | undefined,
+  now: Passed | undefined,
+  byChance: boolean,
+): CaseChange['change'] {
+  if (!before) return 'new';
+  if (!now) return 'gone';
   const rise = now[0] / now[1] - before[0] / before[1];
   if (rise === 0) return 'same';
   if (byChance && probability(before, now) >= CHANCE) return 'unclear';

@@ -1,7 +1,7 @@
-import { errorText, LangoError } from '../core/errors.js';
+import { LangoError } from '../core/errors.js';
 import type { CaseResult } from '../core/evaluations.js';
-import { besides, readCases, readRecord, type CaseFile, type EvalCase } from './case-file.js';
-import { checkRecord, differenceOf } from './check.js';
+import { besides, readCases, readRecord, type CaseFile } from './case-file.js';
+import { resultOf } from './check.js';
 import { runLive, type LiveRun } from './live.js';
 
 export interface Evaluation {
@@ -23,24 +23,16 @@ export async function evaluateCases(path: string, live?: LiveRun): Promise<Evalu
 
 async function replayAll(files: readonly CaseFile[]): Promise<readonly CaseResult[]> {
   const results: CaseResult[] = [];
-  for (const file of files) for (const one of file.cases) results.push(await replayed(file, one));
+  for (const file of files)
+    for (const one of file.cases)
+      results.push(
+        await resultOf({ file, one }, true, async () => {
+          if (one.record === undefined) throw new LangoError('not-found', NO_RECORD);
+          const record = besides(file, one.record);
+          return { path: record, task: await readRecord(record) };
+        }),
+      );
   return results;
 }
 
-async function replayed(file: CaseFile, one: EvalCase): Promise<CaseResult> {
-  const about = { name: one.name, file: file.path };
-  try {
-    if (one.record === undefined) {
-      const text = 'It has no record. Name a file as `record`, and write it with: lango eval --live --record';
-      throw new LangoError('not-found', text);
-    }
-    const path = besides(file, one.record);
-    const record = await readRecord(path);
-    const { failures, ...checked } = await checkRecord(file, one, record);
-    const different = await differenceOf(record);
-    const all = [...(different === undefined ? [] : [different]), ...failures];
-    return { ...about, ...checked, passed: all.length === 0, failures: all, record: path };
-  } catch (error) {
-    return { ...about, passed: false, failures: [errorText(error)] };
-  }
-}
+const NO_RECORD = 'It has no record. Name a file as `record`, and write it with: lango eval --live --record';

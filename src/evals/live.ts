@@ -1,19 +1,18 @@
-import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CaseResult } from '../core/evaluations.js';
-import { errorText } from '../core/errors.js';
 import { defined } from '../core/json.js';
 import { parseTaskFile, taskFileText, type TaskFile } from '../replay/task-file.js';
-import { createBench, type BenchOptions, type Setting, type StartServer } from './bench.js';
 import { besides, type CaseFile } from './case-file.js';
 import { cellsOf, modelName, type Cell } from './cells.js';
-import { checkRecord, differenceOf } from './check.js';
+import { resultOf } from './check.js';
 import { converse } from './conversation.js';
 import { useOf } from './deeds.js';
 import { judge, judgesIn, withVerdicts } from './judge.js';
+import { createNodes, type NodeParts, type Setting, type StartNode } from './node.js';
 import { toolsOf } from './stubs.js';
 
-export interface LiveRun extends BenchOptions {
+export interface LiveRun extends NodeParts {
   /** The folder of the tasks of the run. A run that was interrupted goes on in the same folder, and repeats nothing. */
   readonly folder: string;
   /** The most money of the whole run, in the currency of the bill. Default: no limit. */
@@ -30,7 +29,7 @@ export interface LiveRun extends BenchOptions {
 export async function runLive(files: readonly CaseFile[], live: LiveRun): Promise<readonly CaseResult[]> {
   const cells = await cellsOf(files, live.judgesOnly ?? false);
   const entries = [...cells.map(({ model }) => model), ...files.map((file) => file.judge)];
-  const start = await createBench([...new Set(entries.flatMap((entry) => entry ?? []))], live);
+  const start = await createNodes([...new Set(entries.flatMap((entry) => entry ?? []))], live);
   const purse = new Purse(live.budget, Math.min(live.parallel, cells.length));
   await mkdir(live.folder, { recursive: true, mode: 0o700 });
   const done = new Set(await readdir(live.folder));
@@ -42,7 +41,7 @@ export async function runLive(files: readonly CaseFile[], live: LiveRun): Promis
   const work = async (): Promise<void> => {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const [index, cell] = next;
-      results[index] = await resultOf(cell, { live, start, purse });
+      results[index] = await resultOfCell(cell, { live, start, purse });
     }
   };
   await Promise.all(Array.from({ length: live.parallel }, work));
@@ -51,33 +50,20 @@ export async function runLive(files: readonly CaseFile[], live: LiveRun): Promis
 
 interface CellContext {
   readonly live: LiveRun;
-  readonly start: StartServer;
+  readonly start: StartNode;
   readonly purse: Purse;
 }
 
-async function resultOf(cell: Cell, context: CellContext): Promise<CaseResult> {
-  const { file, one, instruction, repeat } = cell;
-  const { writesRecords, judgesOnly } = context.live;
-  const varied = {
-    model: modelName(cell.model),
-    instruction,
-    repeat: (file.repeats ?? 1) > 1 ? repeat : undefined,
-  };
-  const about = { name: one.name, file: file.path, ...defined(varied) };
-  try {
-    const { path, task } = await doneTask(cell, context);
-    const { failures, ...checked } = await checkRecord(file, one, task);
-    const different = judgesOnly ? await differenceOf(task) : undefined;
-    const all = [...(different === undefined ? [] : [different]), ...failures];
-    const passed = all.length === 0;
-    const isNew = judgesOnly
-      ? task.tasks.length > cell.record!.tasks.length
-      : writesRecords && passed && cell.isFirst && one.at === undefined;
-    if (isNew && one.record !== undefined) await writeFile(besides(file, one.record), taskFileText(task));
-    return { ...about, ...checked, passed, failures: all, record: path };
-  } catch (error) {
-    return { ...about, passed: false, failures: [errorText(error)] };
-  }
+async function resultOfCell(cell: Cell, context: CellContext): Promise<CaseResult> {
+  const { file, one, model, instruction, repeat } = cell;
+  const { writesRecords, judgesOnly = false } = context.live;
+  const isRepeated = (file.repeats ?? 1) > 1;
+  const varied = defined({ model: modelName(model), instruction, repeat: isRepeated ? repeat : undefined });
+  const result = await resultOf({ file, one, ...varied }, judgesOnly, () => doneTask(cell, context));
+  const isNew = writesRecords && result.passed && cell.isFirst && one.at === undefined;
+  if ((isNew || judgesOnly) && one.record !== undefined && result.record !== undefined)
+    await copyFile(result.record, besides(file, one.record));
+  return result;
 }
 
 /** The task of a cell: the one that this run did before, or a new one. */
@@ -108,7 +94,7 @@ async function doneTask(cell: Cell, { live, start, purse }: CellContext) {
   }
 }
 
-async function runCell(cell: Cell, start: StartServer, server: Pick<Setting, 'home' | 'limit'>) {
+async function runCell(cell: Cell, start: StartNode, server: Pick<Setting, 'home' | 'limit'>) {
   const { model, instruction, one, record } = cell;
   await using node = await start({ ...server, model, instruction, replaceTool: toolsOf(one, record) });
   return await node.gather(await converse(cell, node));

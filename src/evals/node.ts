@@ -1,6 +1,7 @@
 import { createClient } from '../a2a/client/client.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
 import type { LoadedConfig } from '../config/load.js';
+import { trialConfig } from '../config/trial.js';
 import { tokenCredential } from '../core/credential.js';
 import { defined } from '../core/json.js';
 import { silentLogger, type Logger } from '../core/logger.js';
@@ -12,22 +13,64 @@ import { createOwnerClient } from '../owners/client.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { gatherTask } from '../replay/gather.js';
 import { parseTaskPage, taskFileText, type TaskFile } from '../replay/task-file.js';
+import type { ModelEntry } from './case-file.js';
 
-export interface NodeOptions extends LoadedConfig {
-  readonly logger: Logger;
-  readonly replaceTool: (tool: Tool) => Tool;
-  readonly agents?: readonly DefinedAgent[] | undefined;
-  readonly isTrial?: true;
+/** The parts of an agent that a case replaces. */
+interface Replacements {
+  readonly replaceTool?: (tool: Tool) => Tool;
+  readonly agents?: readonly DefinedAgent[];
 }
 
-/** Makes a server of a configuration, which has not started. */
-export type CreateApp = (options: NodeOptions) => {
-  start(): Promise<{ readonly origin: string; readonly token: string | undefined }>;
-  stop(): Promise<void>;
-};
+export interface NodeParts {
+  /** Loads the configuration, with these as further models of `agent.models`. */
+  readonly load: (models: Readonly<Record<string, ModelEntry>>) => Promise<LoadedConfig>;
+  /** Makes a server of a configuration, which has not started. */
+  readonly createApp: (
+    options: LoadedConfig & Replacements & { readonly logger: Logger; readonly isTrial: true },
+  ) => { start(): Promise<Address>; stop(): Promise<void> };
+}
+
+type Address = Readonly<{ origin: string; token: string | undefined }>;
+
+/** One server of a run. */
+export interface Setting extends Replacements {
+  /** Its data folder. */
+  readonly home: string;
+  readonly model: ModelEntry | undefined;
+  /** A file with rules for all agents. */
+  readonly instruction?: string | undefined;
+  /** The most money that a task may cost. */
+  readonly limit: number | undefined;
+}
 
 /** A server that runs for one case. */
-export type EvalNode = Awaited<ReturnType<typeof startNode>>;
+export type EvalNode = AsyncDisposable & ReturnType<typeof reach>;
+export type StartNode = (setting: Setting) => Promise<EvalNode>;
+
+/** Loads the configuration once, with all models that are compared. Returns a function that starts servers with them. */
+export async function createNodes(
+  entries: readonly ModelEntry[],
+  { load, createApp }: NodeParts,
+): Promise<StartNode> {
+  const names = new Map(entries.map((entry, index) => [entry, `evaluated-${index}`]));
+  const loaded = await load(Object.fromEntries([...names].map(([entry, name]) => [name, entry])));
+  const { models } = loaded.config.agent;
+  const compared = new Set(names.values());
+  const ofAgents = Object.entries(models).filter(([name]) => !compared.has(name));
+  return async ({ home, model, instruction, limit, ...replacements }) => {
+    const { config, ...trial } = trialConfig(loaded, home);
+    const { limits } = config.agent;
+    const agent = {
+      ...{ ...config.agent, models: Object.fromEntries(ofAgents) },
+      ...(instruction !== undefined && { houseRulesFile: instruction }),
+      limits: { ...limits, ...(limit !== undefined && { cost: Math.min(limits.cost ?? Infinity, limit) }) },
+    };
+    const choice = model === undefined ? undefined : models[names.get(model)!];
+    const all = { ...config, agent, model: { ...config.model, ...choice } };
+    const app = createApp({ ...trial, config: all, logger: silentLogger, isTrial: true, ...replacements });
+    return { ...reach(await app.start()), [Symbol.asyncDispose]: () => app.stop() };
+  };
+}
 
 interface ForkWishes {
   readonly at: number;
@@ -37,14 +80,12 @@ interface ForkWishes {
 
 const REQUEST_TIMEOUT_MS = 60_000;
 
-export async function startNode(createApp: CreateApp, options: NodeOptions) {
-  const app = createApp({ ...options, isTrial: true });
-  const { origin, token } = await app.start();
+function reach({ origin, token }: Address) {
   const { host } = new URL(origin);
   const egress = createEgress({ allowPrivate: [host], timeoutMs: REQUEST_TIMEOUT_MS, logger: silentLogger });
   const fetch = createOriginFetch({ fetch: egress, origin, credential: tokenCredential(token) });
   const owner = createOwnerClient(SERVER_OPERATIONS, { url: origin, fetch });
-  const client = createClient({ url: origin, fetch: egress, ...(token !== undefined && { token }) });
+  const client = createClient({ url: origin, fetch: egress, ...defined({ token }) });
   return {
     client,
     /** Reads a task with the tasks below it. */
@@ -59,7 +100,6 @@ export async function startNode(createApp: CreateApp, options: NodeOptions) {
       if (begun) return { taskId: begun.id, contextId: begun.contextId };
       return owner.forkTask({ taskId: of, at, results: [], tools: 'live', ...defined({ message }) });
     },
-    [Symbol.asyncDispose]: () => app.stop(),
   };
 }
 

@@ -86,24 +86,22 @@ export class EvaluationRuns {
     const lines: RunLine[] = [];
     // One after the other: the results of all at once could be large.
     for (const run of found.sort((a, b) => b.at - a.at).slice(0, MOST_RUNS))
-      lines.push(run.hasEnded ? await this.#endedLine(run) : await this.#openLine(run));
+      lines.push(await this.#line(run));
     return lines;
   }
 
-  async #openLine(run: Omit<RunLine, 'files' | 'tasks'>): Promise<RunLine> {
-    const names = await readdir(runFolder(this.#home, run.name));
-    return { ...run, tasks: names.filter((name) => name.endsWith('.json')).length, files: [] };
-  }
-
-  async #endedLine(run: Omit<RunLine, 'files' | 'tasks'>): Promise<RunLine> {
-    const key = `${run.name} ${run.at}`;
-    const known = this.#lines.get(key);
+  async #line({ name, at, hasEnded }: Pick<RunLine, 'name' | 'at' | 'hasEnded'>): Promise<RunLine> {
+    const known = this.#lines.get(`${name} ${at}`);
     if (known) return known;
-    const all = await this.#results(run.name).catch(() => undefined);
-    if (!all) return this.#openLine({ ...run, hasEnded: false });
-    const files = [...Map.groupBy(all, ({ file }) => file)].map(([file, some]) => figuresOf(file, some));
-    const line = { ...run, tasks: all.filter(({ record }) => record !== undefined).length, files };
-    this.#lines.set(key, line);
+    const all = hasEnded ? await this.#results(name).catch(() => undefined) : undefined;
+    const tasks = all
+      ? all.filter(({ record }) => record !== undefined)
+      : (await readdir(runFolder(this.#home, name))).filter((file) => file.endsWith('.json'));
+    const files = [...Map.groupBy(all ?? [], ({ file }) => file)].map(([file, some]) =>
+      figuresOf(file, some),
+    );
+    const line = { name, at, hasEnded: all !== undefined, tasks: tasks.length, files };
+    if (all) this.#lines.set(`${name} ${at}`, line);
     return line;
   }
 
