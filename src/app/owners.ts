@@ -302,7 +302,7 @@ function evaluationsOf({ config, agents, root }: MountParts, importTask: TaskImp
 function forkOf({ config, storage, journal, agents, access, isTrial }: MountParts): OwnerParts['forkTask'] {
   const fork = createTaskFork({ journal, agents, isTrial });
   const limits = agentLimits(config);
-  return async ({ tools, ...request }, { scope, scopes, node }) => {
+  return async (request, { scope, scopes, node }) => {
     const caller = { ...scope, scopes };
     // The server pays for the model, and an instruction may hold its rules.
     const varies = request.model !== undefined || request.instruction !== undefined;
@@ -310,7 +310,7 @@ function forkOf({ config, storage, journal, agents, access, isTrial }: MountPart
       throw new LangoError('forbidden', 'Only an operator may fork with another model or instruction.', {
         hint: 'Leave out --model and --instruction.',
       });
-    const task = await fork(scope, { ...request, ...(tools === 'recorded' && { tools }) }, (agent) => {
+    const task = await fork(scope, request, (agent) => {
       const needed = access.scopeOf(agent);
       if (needed !== undefined && !scopes?.has(needed))
         throw new LangoError('forbidden', `The agent ${agent} needs the scope ${needed}.`);

@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs';
-import { canonicalJson } from '../core/canonical-json.js';
-import type { OperationClient } from '../core/operation.js';
+import type { Comparison } from '../core/fork.js';
+import type { RequestChange } from '../core/sent-request.js';
 import { counted } from '../core/text.js';
 import { readRecord } from '../evals/case-file.js';
 import { gatherFrom } from '../evals/node.js';
 import { describeDivergence } from '../replay/comparison.js';
-import { differenceOf, type Deed } from '../replay/diff.js';
+import { compareTasks } from '../replay/diff.js';
 import { replayTask, type ReplayReport } from '../replay/replay.js';
 import { taskFileText, type TaskFile } from '../replay/task-file.js';
 import { withoutContent } from '../replay/without-content.js';
 import { EXIT } from '../terminal/exit.js';
 import { safeLine, safeText } from '../terminal/safe-text.js';
 import type { Report, Result } from '../terminal/terminal.js';
-import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
+import { SERVER_OPERATIONS } from '../owners/operations.js';
 import { connect, type Call } from './connection.js';
 import { writeWhole } from './data.js';
 import { ask } from './explain.js';
@@ -96,11 +96,7 @@ async function compareWithNow(file: TaskFile, call: Call<TaskFlags>): Promise<Re
 
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
 
-type Change = Awaited<
-  ReturnType<OperationClient<ServerOperations>['compareRequests']>
->['changed'][number]['changes'][number];
-
-function changeLines({ part, change, name, text }: Change): readonly string[] {
+function changeLines({ part, change, name, text }: RequestChange): readonly string[] {
   const what = `${SIGNS[change]} ${part} ${name}`;
   if (part === 'model') return [safeLine(`${what} -> ${text}`)];
   const lines = text?.split('\n') ?? [];
@@ -113,23 +109,22 @@ const SHOWN_CHARACTERS = 300;
 
 /** `lango diff`: shows where two tasks part, and what each did from there. */
 export async function diff(first: string, second: string, call: Call<TaskFlags>): Promise<Report> {
-  const [a, b] = [await fileOf(first, call), await fileOf(second, call)];
-  const difference = differenceOf(a.tasks[0]!, b.tasks[0]!);
-  if (!difference) return { json: { same: true, a: [], b: [] }, lines: ['Both did the same.'] };
-  const side = (name: string, deeds: readonly Deed[]): readonly string[] => [
+  const [one, other] = [await fileOf(first, call), await fileOf(second, call)];
+  const { isSame, a, b } = compareTasks(one.tasks[0]!, other.tasks[0]!);
+  const side = (name: string, deeds: Comparison['a']): readonly string[] => [
     deeds.length === 0 ? `${name}  nothing more` : `${name}  from event ${deeds[0]!.seq} on:`,
     ...deeds
       .slice(0, SHOWN_EVENTS)
       .map(
-        ({ seq, author, what }) =>
-          `   ${seq}  ${safeLine(`${author}: ${canonicalJson(what)}`, SHOWN_CHARACTERS)}`,
+        ({ seq, author, type, text }) =>
+          `   ${seq}  ${safeLine(`${author}: ${type} ${text}`, SHOWN_CHARACTERS)}`,
       ),
     ...(deeds.length > SHOWN_EVENTS ? [`   and ${deeds.length - SHOWN_EVENTS} more`] : []),
   ];
   return {
-    json: { same: false, ...difference },
-    lines: [...side('A', difference.a), ...side('B', difference.b)],
-    exitCode: EXIT.failure,
+    json: { same: isSame, a, b },
+    lines: isSame ? ['Both did the same.'] : [...side('A', a), ...side('B', b)],
+    exitCode: isSame ? EXIT.ok : EXIT.failure,
   };
 }
 

@@ -1,30 +1,43 @@
+import { z } from 'zod';
+
 /** The place where a task parts from another one: it shares the events up to and including the number `seq`. */
 export interface ForkPlace {
   readonly taskId: string;
   readonly seq: number;
 }
 
-/** The changes to an agent in a fork. */
-export interface Variation {
+/** The wishes of a person for a fork. */
+export const forkRequest = z.strictObject({
+  taskId: z.string(),
+  /** The number of the last event that the fork shares. Default: the last one before the end. */
+  at: z.number().int().min(1).optional(),
   /** The name of the model. Default: the agent's own. */
-  readonly model?: string;
+  model: z.string().min(1).max(200).optional(),
   /** In place of the agent's instruction. */
-  readonly instruction?: string;
-  /** A call with recorded arguments gets the recorded result, and any other asks a person. Default: calls are made. */
-  readonly tools?: 'recorded';
-}
+  instruction: z.string().min(1).optional(),
+  /** A message that is added. */
+  message: z.string().min(1).optional(),
+  /** Texts in place of the results of steps. */
+  results: z.array(z.strictObject({ step: z.string(), text: z.string() })).default([]),
+  /** `recorded`: a call with recorded arguments gets the recorded result, and any other asks a person. */
+  tools: z.enum(['recorded', 'live']).default('live'),
+});
+export type ForkRequest = Readonly<z.output<typeof forkRequest>>;
 
-/** The place at which two tasks part, with the first events of each from there on. A side without events ended there. */
-export interface Divergence {
-  readonly isSame: boolean;
-  readonly a: readonly ComparedEvent[];
-  readonly b: readonly ComparedEvent[];
-}
+/** The changes to an agent in a fork. */
+export type Variation = Pick<ForkRequest, 'model' | 'instruction'> & { readonly tools?: 'recorded' };
 
-export interface ComparedEvent {
-  readonly seq: number;
-  readonly author: string;
-  readonly type: string;
-  /** Its other members as JSON, without ids, times and costs; cut when it is long. */
-  readonly text: string;
-}
+/** An event that says what was done, without the ids, keys, times and costs that are others in every task. */
+const comparedEvent = z.object({
+  ...{ seq: z.number(), author: z.string(), type: z.string() },
+  /** Its other members as JSON. */
+  text: z.string(),
+});
+
+/** The events of two tasks from the place on at which they part. A side without events ended there. */
+export const comparison = z.object({
+  isSame: z.boolean(),
+  ...{ a: z.array(comparedEvent).readonly(), b: z.array(comparedEvent).readonly() },
+});
+export type ComparedEvent = Readonly<z.output<typeof comparedEvent>>;
+export type Comparison = Readonly<z.output<typeof comparison>>;

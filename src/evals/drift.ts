@@ -6,9 +6,10 @@ import type { DriftReport } from '../core/evaluations.js';
 import { errorText, LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
+import type { RequestReport } from '../core/sent-request.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 import { Timer } from '../core/time.js';
-import { compareRequests, type CurrentReport } from '../replay/current.js';
+import { compareRequests } from '../replay/current.js';
 import { gatherTask } from '../replay/gather.js';
 import type { TaskPage } from '../replay/task-file.js';
 
@@ -119,7 +120,7 @@ async function compareTask(
   { agents, readRecord }: DriftParts,
   scope: Scope,
   taskId: string,
-): Promise<CurrentReport> {
+): Promise<RequestReport> {
   const file = await gatherTask(taskId, {
     async readPage({ taskId: id, after, via }) {
       if (via.length > 0) throw new LangoError('not-supported', 'Tasks of other nodes are not compared.');

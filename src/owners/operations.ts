@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { comparison, forkRequest } from '../core/fork.js';
 import type { OperationTable } from '../core/operation.js';
 import { INSPECTED_HEADERS } from '../core/inspection.js';
 import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
 import type { Overview } from '../core/overview.js';
-import type { SentRequest } from '../core/sent-request.js';
+import { requestReport, sentRequest } from '../core/sent-request.js';
 import { TASK_STATES } from '../core/task-states.js';
 import { EVALUATION_OPERATIONS } from './evaluation-operations.js';
 
@@ -106,21 +107,6 @@ const nodeStatus = z.object({
   taskUse: z.object({ bytes: z.number(), limit: z.number() }).optional(),
 });
 
-const sentPart = z.object({
-  kind: z.enum(['function', 'instruction', 'message']),
-  ...{ name: z.string(), text: z.string(), tokens: z.number() },
-  ...{ isCached: z.boolean(), isNew: z.boolean() },
-});
-const sentRequest = z.object({
-  ...{ step: z.string(), steps: texts, match: z.enum(['same', 'different', 'unknown']), changed: texts },
-  ...{ model: z.string(), input: z.number(), cached: z.number() },
-  ...{ parts: z.array(sentPart).readonly(), gone: z.array(sentPart).readonly() },
-}) satisfies z.ZodType<SentRequest>;
-
-const comparedEvents = z
-  .array(z.object({ seq: z.number(), author: z.string(), type: z.string(), text: z.string() }))
-  .readonly();
-
 const edge = z.object({
   ...{ from: z.string(), fromNode: z.string().exactOptional(), to: z.string() },
   ...{ calls: z.number(), failed: z.number(), time: percentiles.exactOptional() },
@@ -134,19 +120,6 @@ const knownNode = z.object({
 /** The status of a node: its agents, tool families and findings. */
 export type NodeStatus = z.output<typeof nodeStatus>;
 export type AgentStatus = z.output<typeof agentStatus>;
-
-const changedTurn = z.object({
-  ...{ taskId: z.string(), agent: z.string(), step: z.string() },
-  changes: z
-    .array(
-      z.object({
-        part: z.enum(['model', 'instruction', 'function']),
-        change: z.enum(['added', 'removed', 'changed']),
-        ...{ name: z.string(), text: z.string().exactOptional() },
-      }),
-    )
-    .readonly(),
-});
 
 /** The operations of owners on the data and the tasks that the server itself keeps, and on its agents. */
 export const SERVER_OPERATIONS = {
@@ -268,7 +241,7 @@ export const SERVER_OPERATIONS = {
     path: '/lango/tasks/:taskId/comparison',
     query: ['with'],
     input: z.object({ taskId: z.string(), with: z.string() }),
-    result: z.object({ isSame: z.boolean(), a: comparedEvents, b: comparedEvents }),
+    result: comparison,
   },
 
   /** Stores the tasks of an exported file as ended tasks of the caller. They are never run. */
@@ -287,15 +260,7 @@ export const SERVER_OPERATIONS = {
   forkTask: {
     method: 'post',
     path: '/lango/tasks/:taskId/forks',
-    input: z.strictObject({
-      taskId: z.string(),
-      at: z.number().int().min(1).optional(),
-      model: z.string().min(1).max(200).optional(),
-      instruction: z.string().min(1).optional(),
-      message: z.string().min(1).optional(),
-      results: z.array(z.strictObject({ step: z.string(), text: z.string() })).default([]),
-      tools: z.enum(['recorded', 'live']).default('live'),
-    }),
+    input: forkRequest,
     result: z.object({ taskId: z.string(), contextId: z.string(), agent: z.string(), at: z.number() }),
   },
 
@@ -305,12 +270,7 @@ export const SERVER_OPERATIONS = {
     path: '/lango/tasks/requests',
     bytes: 'content',
     input: z.object({ content: z.custom<Buffer>((value) => Buffer.isBuffer(value)) }),
-    result: z.object({
-      turns: z.number(),
-      changed: z.array(changedTurn).readonly(),
-      unknown: z.number(),
-      absent: texts,
-    }),
+    result: requestReport,
   },
 
   /**

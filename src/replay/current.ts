@@ -5,6 +5,7 @@ import { TRANSFER_NAME } from '../agents/transfer.js';
 import type { Agent } from '../core/agent.js';
 import { defined } from '../core/json.js';
 import type { AskedRequest } from '../core/model.js';
+import type { RequestChange, RequestReport } from '../core/sent-request.js';
 import type { NewEvent, Scope } from '../core/task.js';
 import { passesOf, type Recording } from './passes.js';
 import { memoryOf } from './recorded-agent.js';
@@ -12,33 +13,6 @@ import { RecordedFunctions } from './recorded-functions.js';
 import { recordedModel } from './recorded-model.js';
 import { eventsOf, eventsOfPass, isOfLoop } from './replay.js';
 import { parseTaskFile, type RecordedTask } from './task-file.js';
-
-/** A part of a request that is another one now. `text`: the part as it is now. */
-interface RequestChange {
-  readonly part: 'model' | 'instruction' | 'function';
-  readonly change: 'added' | 'removed' | 'changed';
-  /** The name of the function, the recorded model, or the hash of the block of the instruction. */
-  readonly name: string;
-  readonly text?: string;
-}
-
-/** A turn whose model would be asked something else now. */
-interface ChangedTurn {
-  readonly taskId: string;
-  readonly agent: string;
-  readonly step: string;
-  readonly changes: readonly RequestChange[];
-}
-
-export interface CurrentReport {
-  /** The number of turns that were compared. */
-  readonly turns: number;
-  readonly changed: readonly ChangedTurn[];
-  /** The number of turns whose requests are not known: they were recorded before requests were. */
-  readonly unknown: number;
-  /** The agents that this server does not run, or that are a program's own code. */
-  readonly absent: readonly string[];
-}
 
 interface CurrentParts {
   /** The agents of this server. */
@@ -52,10 +26,10 @@ interface CurrentParts {
  * model was asked. The conversation, the outputs of models and all results are as recorded: nothing is asked or done.
  * Rejects with `invalid-input` for what is no file of a task with contents.
  */
-export async function compareRequests(given: unknown, parts: CurrentParts): Promise<CurrentReport> {
+export async function compareRequests(given: unknown, parts: CurrentParts): Promise<RequestReport> {
   const file = parseTaskFile(given, { needsContent: true });
   const absent = new Set<string>();
-  const changed: ChangedTurn[] = [];
+  const changed: RequestReport['changed'][number][] = [];
   let [turns, unknown] = [0, 0];
   for (const task of file.tasks.filter(isOfLoop)) {
     const agent = parts.agents.get(task.agent);

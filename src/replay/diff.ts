@@ -1,59 +1,45 @@
 import { canonicalJson } from '../core/canonical-json.js';
-import type { ComparedEvent, Divergence } from '../core/fork.js';
-import { isJsonObject, mapMembers, textIn, type Json, type JsonObject } from '../core/json.js';
+import type { ComparedEvent, Comparison } from '../core/fork.js';
+import { isJsonObject, mapMembers, type Json } from '../core/json.js';
 import type { EventBody, Scope } from '../core/task.js';
 import { readWhole, type ReadRecord } from './collect.js';
 import { partings, type Lanes } from './comparison.js';
 import { rootOf, stepOfId } from './passes.js';
 import type { RecordedTask } from './task-file.js';
 
-/** An event that says what was done, without the ids, keys, times and costs that are others in every task. */
-export interface Deed {
-  readonly seq: number;
-  readonly author: string;
-  readonly what: JsonObject;
-}
-
-/** Two tasks from the first event on that is another one. A side is empty when that task has no more events there. */
-export interface TaskDifference {
-  readonly a: readonly Deed[];
-  readonly b: readonly Deed[];
-}
-
-/** Finds the first event at which two tasks part; undefined when both did the same. Steps at the same time have no order. */
-export function differenceOf(a: RecordedTask, b: RecordedTask): TaskDifference | undefined {
-  const [ofA, ofB] = [deedsOf(a), deedsOf(b)];
+/** Finds the first event at which two tasks part. Steps at the same time have no order. */
+export function compareTasks(one: RecordedTask, other: RecordedTask): Comparison {
+  const [ofA, ofB] = [deedsOf(one), deedsOf(other)];
   const [first] = partings(ofA, ofB, isSame);
-  return first && { a: from(ofA, first.a), b: from(ofB, first.b) };
+  return { isSame: !first, a: from(ofA, first?.a), b: from(ofB, first?.b) };
 }
 
 /** The events of each side that a comparison has, and the characters of each. */
 const SHOWN_EVENTS = 50;
 const SHOWN_CHARACTERS = 1_000;
 
-/** Returns a function that compares two tasks of an owner. It rejects with `not-found` for one that is not in the scope. */
+/**
+ * Returns a function that compares two tasks of an owner, with the beginnings of what each did. It rejects with `not-found`
+ * for one that is not in the scope.
+ */
 export function createComparison(readRecord: ReadRecord) {
-  return async (scope: Scope, first: string, second: string): Promise<Divergence> => {
-    const a = await readWhole(readRecord, scope, first);
-    const difference = differenceOf(a, await readWhole(readRecord, scope, second));
-    if (!difference) return { isSame: true, a: [], b: [] };
-    const shown = (deeds: readonly Deed[]) => deeds.slice(0, SHOWN_EVENTS).map(toCompared);
-    return { isSame: false, a: shown(difference.a), b: shown(difference.b) };
+  return async (scope: Scope, first: string, second: string): Promise<Comparison> => {
+    const one = await readWhole(readRecord, scope, first);
+    const { isSame: same, a, b } = compareTasks(one, await readWhole(readRecord, scope, second));
+    const shown = (side: Comparison['a']) =>
+      side.slice(0, SHOWN_EVENTS).map((deed) => ({ ...deed, text: deed.text.slice(0, SHOWN_CHARACTERS) }));
+    return { isSame: same, a: shown(a), b: shown(b) };
   };
 }
 
-function toCompared({ seq, author, what: { type, ...rest } }: Deed): ComparedEvent {
-  return { seq, author, type: textIn(type), text: JSON.stringify(rest).slice(0, SHOWN_CHARACTERS) };
-}
-
 /** The deeds of all lanes from one on. */
-function from(lanes: Lanes<Deed>, first: Deed | undefined): readonly Deed[] {
+function from(lanes: Lanes<ComparedEvent>, first: ComparedEvent | undefined): readonly ComparedEvent[] {
   const deeds = first ? [...lanes.values()].flat().filter(({ seq }) => seq >= first.seq) : [];
   return deeds.toSorted((a, b) => a.seq - b.seq);
 }
 
-function isSame({ a, b }: Readonly<Record<'a' | 'b', Deed | undefined>>): boolean {
-  return !!a && !!b && a.author === b.author && canonicalJson(a.what) === canonicalJson(b.what);
+function isSame({ a, b }: Readonly<Record<'a' | 'b', ComparedEvent | undefined>>): boolean {
+  return a?.author === b?.author && a?.type === b?.type && a?.text === b?.text;
 }
 
 function laneOf(body: EventBody): string {
@@ -70,11 +56,11 @@ const DEEDS: ReadonlySet<string> = new Set(
 );
 
 /** The deeds of each call, and those of the turns of the task. */
-function deedsOf({ agent, events }: RecordedTask): Lanes<Deed> {
+function deedsOf({ agent, events }: RecordedTask): Lanes<ComparedEvent> {
   const done = events.filter(({ body }) => DEEDS.has(body.type));
   const lanes = [...Map.groupBy(done, ({ body }) => laneOf(body))];
-  const deedOf = ({ seq, author = agent, body }: (typeof done)[number]): Deed => ({
-    ...{ seq, author, what: plain(body as unknown as Json) as JsonObject },
+  const deedOf = ({ seq, author = agent, body: { type, ...rest } }: (typeof done)[number]) => ({
+    ...{ seq, author, type, text: canonicalJson(plain(rest as Json)) },
   });
   return new Map(lanes.map(([lane, some]) => [lane, some.map(deedOf)]));
 }

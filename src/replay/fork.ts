@@ -18,21 +18,10 @@ import {
   type TaskEvent,
   type TaskRecord,
 } from '../core/task.js';
-import type { Variation } from '../core/fork.js';
+import type { ForkRequest } from '../core/fork.js';
 import type { NewFork } from '../stores/tasks.js';
 import { IMPORT_AUTHOR } from './import.js';
 import { rootOf } from './passes.js';
-
-/** The wishes of a person for a fork. */
-export interface ForkRequest extends Variation {
-  readonly taskId: string;
-  /** The number of the last event that the fork shares. Default: the last one before the end. */
-  readonly at?: number | undefined;
-  /** A message that is added. */
-  readonly message?: string | undefined;
-  /** Texts in place of the results of steps. */
-  readonly results?: readonly Readonly<{ step: string; text: string }>[];
-}
 
 interface ForkParts {
   readonly journal: Pick<Journal, 'get' | 'read'> & { fork(entry: NewFork): Promise<TaskRecord> };
@@ -104,7 +93,8 @@ function eventsOfFork(
   all: readonly TaskEvent[],
   { id, at, request }: { readonly id: string; readonly at: number; readonly request: ForkRequest },
 ): readonly EventBody[] {
-  const { taskId, model, instruction, tools, message, results = [] } = request;
+  const { taskId, model, instruction, message, results } = request;
+  const tools = request.tools === 'recorded' ? request.tools : undefined;
   const shared = all.slice(0, at).map(({ body }) => body);
   const begun = intentsIn(shared);
   const replaced = new Set(results.map(({ step }) => step));

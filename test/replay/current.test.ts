@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../../src/index.js';
-import type { CurrentReport } from '../../src/replay/current.js';
+import type { RequestReport } from '../../src/core/sent-request.js';
 import type { TaskFile } from '../../src/replay/task-file.js';
 import type { SentRequest } from '../../src/core/sent-request.js';
 import { langoHere } from '../cli/lango-here.js';
@@ -32,7 +32,7 @@ let first: TestServer;
 const compare = async (server: TestServer, given = file) => {
   const env = { LANGO_URL: server.address.origin, LANGO_TOKEN: server.address.token! };
   const shown = await langoHere(['replay', given, '--current', '--json'], { env });
-  return { ...(JSON.parse(shown.stdout) as CurrentReport & { same: boolean }), code: shown.code };
+  return { ...(JSON.parse(shown.stdout) as RequestReport & { same: boolean }), code: shown.code };
 };
 
 beforeAll(async () => {

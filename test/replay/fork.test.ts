@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
-import type { Divergence } from '../../src/core/fork.js';
+import type { Comparison } from '../../src/core/fork.js';
 import { replyPart } from '../../src/core/questions.js';
 import type { ModelAnswer, ModelRequest } from '../../src/core/model.js';
 import { isInterrupted, type EventBody } from '../../src/core/task.js';
@@ -265,9 +265,9 @@ describe('a fork', () => {
     const compare = (one: string, other: string) =>
       server.fetch(`/lango/tasks/${one}/comparison?with=${other}`);
     const answer = await compare(taskId, id);
-    const told = JSON.parse((await lango('diff', taskId, id, '--json')).stdout) as Divergence;
-    const seqs = ({ a, b }: Divergence) => [a, b].map((side) => side.map(({ seq }) => seq));
-    const found = (await answer.json()) as Divergence;
+    const told = JSON.parse((await lango('diff', taskId, id, '--json')).stdout) as Comparison;
+    const seqs = ({ a, b }: Comparison) => [a, b].map((side) => side.map(({ seq }) => seq));
+    const found = (await answer.json()) as Comparison;
     expect(found.isSame).toBe(false);
     expect(found.b[0]!.type).toBe('message');
     expect(found.b[0]!.text).toContain('One more.');

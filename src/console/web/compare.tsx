@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { ComparedEvent, Divergence } from '../../core/fork.js';
+import type { ComparedEvent, Comparison } from '../../core/fork.js';
 import { listTasks, owner } from './api.js';
 import { Icon } from './icons.js';
 import { Ago, Choice, dateTime, Field, link, Note, useLoaded } from './page.js';
@@ -35,7 +35,7 @@ export function Compare({ agent, task }: CompareProps) {
   const { value, fault } = useLoaded(
     async () =>
       isWhole
-        ? owner<Divergence>(
+        ? owner<Comparison>(
             `tasks/${encodeURIComponent(other)}/comparison?with=${encodeURIComponent(task.id)}`,
           )
         : undefined,
