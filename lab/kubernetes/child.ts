@@ -4,10 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /**
  * The client of one run, in a pod of the cluster: sends tasks that each write one line, follows them to their end, and
  * prints what became of them. It imports nothing else, because the pod has just this file.
- * Arguments: the address of the Service, the name of the run, the number of tasks.
+ * Arguments: the address of the Service, the name of the run, the number of tasks, the number of those that follow slowly.
  */
-const [, , url = '', run = '', count = ''] = process.argv;
+const [, , url = '', run = '', count = '', tail = ''] = process.argv;
 const PACE_MS = 400;
+const TAIL_PACE_MS = 5_000;
 const CALL_MS = 20_000;
 const END_MS = 240_000;
 
@@ -87,9 +88,9 @@ async function one(number: number) {
 }
 
 const tasks: ReturnType<typeof one>[] = [];
-for (let number = 1; number <= Number(count); number += 1) {
+for (let number = 1; number <= Number(count) + Number(tail); number += 1) {
   tasks.push(one(number));
-  await sleep(PACE_MS);
+  await sleep(number < Number(count) ? PACE_MS : TAIL_PACE_MS);
 }
 const ended = await Promise.all(tasks);
 const states = (name: string) => ended.filter(({ state }) => state === `TASK_STATE_${name}`).length;

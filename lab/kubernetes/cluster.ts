@@ -14,17 +14,25 @@ export interface Pod {
   readonly machine: string;
 }
 
+/** The tasks of a client: many at once, and a tail of single ones. Its pod is not on the machine `away`. */
+interface ClientRun {
+  readonly name: string;
+  readonly tasks: number;
+  readonly tail: number;
+  readonly away: string;
+}
+
 const run = promisify(execFile);
 const CLIENT = 'client';
 
 /** A release of the chart in a namespace of its own, on the cluster of KUBECONFIG. */
 export class Release {
   readonly shape: Shape;
-  readonly #namespace: string;
+  readonly namespace: string;
 
   constructor(shape: Shape) {
     this.shape = shape;
-    this.#namespace = `lango-lab-${shape}`;
+    this.namespace = `lango-lab-${shape}`;
   }
 
   /** The component whose pods run the commands of tasks. */
@@ -39,7 +47,7 @@ export class Release {
       await run(path.join(packageRoot(), 'deploy/secrets.sh'), [secrets]);
       const main = path.join(packageRoot(), 'dist/cli/main.js');
       await run(process.execPath, [main, 'keys', 'rotate', '--home', secrets]);
-      await run('kubectl', ['create', 'namespace', this.#namespace]);
+      await run('kubectl', ['create', 'namespace', this.namespace]);
       await this.kubectl('create', 'secret', 'generic', 'lango', '--from-file', secrets);
     } finally {
       await rm(secrets, { recursive: true });
@@ -60,7 +68,7 @@ export class Release {
     };
     const chart = path.join(packageRoot(), 'deploy/helm/lango');
     const given = run('helm', [
-      ...['upgrade', '--install', 'lango', chart, '--namespace', this.#namespace, '--values', '-'],
+      ...['upgrade', '--install', 'lango', chart, '--namespace', this.namespace, '--values', '-'],
       ...['--wait', '--timeout', '6m'],
     ]);
     given.child.stdin!.end(JSON.stringify(all));
@@ -68,15 +76,15 @@ export class Release {
   }
 
   async remove(): Promise<void> {
-    await run('kubectl', ['delete', 'namespace', this.#namespace, '--ignore-not-found', '--timeout=180s']);
+    await run('kubectl', ['delete', 'namespace', this.namespace, '--ignore-not-found', '--timeout=180s']);
   }
 
   async kubectl(...args: readonly string[]): Promise<string> {
-    return (await run('kubectl', ['--namespace', this.#namespace, ...args], { maxBuffer: 1e8 })).stdout;
+    return (await run('kubectl', ['--namespace', this.namespace, ...args], { maxBuffer: 1e8 })).stdout;
   }
 
   async helm(...args: readonly string[]): Promise<string> {
-    return (await run('helm', ['--namespace', this.#namespace, ...args])).stdout;
+    return (await run('helm', ['--namespace', this.namespace, ...args])).stdout;
   }
 
   async pods(component: string): Promise<readonly Pod[]> {
@@ -97,37 +105,41 @@ export class Release {
     for (const name of names) await this.kubectl('rollout', 'status', name, '--timeout=300s');
   }
 
-  /** Waits until the autoscaler has made so many replicas. */
-  async untilReplicas(count: number): Promise<void> {
+  /** Waits until the autoscaler has left so many replicas, or made them. */
+  async untilReplicas(count: number, seconds = 300): Promise<void> {
     await this.kubectl(
       'wait',
       'deployment/lango',
       `--for=jsonpath={.status.readyReplicas}=${count}`,
-      '--timeout=300s',
+      `--timeout=${seconds}s`,
     );
   }
 
   /** Makes an object, or changes it. */
   async apply(object: object): Promise<void> {
-    const given = run('kubectl', ['--namespace', this.#namespace, 'apply', '--filename', '-']);
+    const given = run('kubectl', ['--namespace', this.namespace, 'apply', '--filename', '-']);
     given.child.stdin!.end(JSON.stringify(object));
     await given;
   }
 
+  /** The image of the front node. */
+  image(): Promise<string> {
+    const shown = 'jsonpath={.spec.template.spec.containers[0].image}';
+    return this.kubectl('get', 'deployment', 'lango', '--output', shown);
+  }
+
   /** Starts the client on a machine that is not `away`. */
-  async startClient({ name, tasks, away }: { name: string; tasks: number; away: string }): Promise<void> {
+  async startClient({ name, tasks, tail, away }: ClientRun): Promise<void> {
     await this.kubectl('delete', 'pod', CLIENT, '--ignore-not-found', '--force', '--grace-period=0');
     const machines = (await run('kubectl', ['get', 'node', '--output', 'name'])).stdout.trim().split('\n');
     const machine = machines.map((one) => one.replace('node/', '')).find((one) => one !== away);
-    const image = await this.kubectl(
-      ...['get', 'deployment', 'lango', '--output', 'jsonpath={.spec.template.spec.containers[0].image}'],
-    );
+    const image = await this.image();
     const spec = {
       ...{ nodeName: machine, restartPolicy: 'Never', securityContext: { runAsUser: 1000, fsGroup: 1000 } },
       containers: [
         {
           ...{ name: CLIENT, image, command: ['node', '/client/child.mjs'] },
-          args: ['http://lango:4100/', name, String(tasks)],
+          args: ['http://lango:4100/', name, String(tasks), String(tail)],
           env: [{ name: 'LANGO_TOKEN_FILE', value: '/secrets/token' }],
           volumeMounts: [
             { name: 'client', mountPath: '/client' },
@@ -143,7 +155,7 @@ export class Release {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: CLIENT, namespace: this.#namespace },
+      metadata: { name: CLIENT, namespace: this.namespace },
       spec,
     };
     await this.apply(pod);

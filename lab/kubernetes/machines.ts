@@ -5,6 +5,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../src/config/package-root.js';
+import { buildWaiting, WAITING_IMAGES } from './waiting.js';
 
 const run = promisify(execFile);
 /** The folder of `docker-here` and `kube-here`, which make an engine and a cluster of two machines on this one. */
@@ -18,9 +19,9 @@ const IMAGES = [
 
 /**
  * Makes the cluster that `kubectl` then uses, builds the images of this clone and loads them. With KUBECONFIG, that cluster is
- * used as it is. Resolves with the function that ends what was started.
+ * used as it is. For `waiting` it builds KEDA and a Prometheus too. Resolves with the function that ends what was started.
  */
-export async function openCluster(): Promise<() => Promise<void>> {
+export async function openCluster(waiting: boolean): Promise<() => Promise<void>> {
   if (process.env['KUBECONFIG']) return async () => undefined;
   const [docker, kube] = ['docker-here', 'kube-here'].map((name) => path.join(TOOLS, name));
   if (!existsSync(docker!) || !existsSync(kube!)) {
@@ -40,9 +41,14 @@ to a folder with docker-here and kube-here, which make one on this machine (Debi
       console.log(`building ${name}:${version}`);
       await inRoot('docker', ['build', '--network', 'host', '--tag', `${name}:${version}`, ...args]);
     }
+    if (waiting) {
+      console.log('building KEDA, the first time for long');
+      await buildWaiting();
+    }
     console.log('starting the cluster');
     await start(kube!);
-    for (const { name } of IMAGES) await run(kube!, ['load', `${name}:${version}`]);
+    const images = [...IMAGES.map(({ name }) => `${name}:${version}`), ...(waiting ? WAITING_IMAGES : [])];
+    for (const image of images) await run(kube!, ['load', image]);
   } catch (error) {
     await close();
     throw error;

@@ -5,6 +5,7 @@ import type { ClientFigures } from './child.js';
 import { drain, killServer, Release, type Pod, type Shape } from './cluster.js';
 import { openCluster } from './machines.js';
 import { addStandby, promote } from './standby.js';
+import { endWaiting, prepareWaiting, scaleByWaiting } from './waiting.js';
 
 /** `npm run kubernetes`: each fault comes to each shape of the chart while tasks run on a real cluster. */
 const about = `Installs the chart three times on a cluster, into namespaces of its own, and lets faults come to it while
@@ -44,13 +45,17 @@ const FAULTS = {
   },
   /** As many replicas as the autoscaler wants, at a load that one of them cannot carry. */
   autoscale: (release) => release.untilReplicas(3),
+  /** As many replicas as an autoscaler by waiting tasks wants, and one again when few wait, while tasks still come. */
+  waiting: scaleByWaiting,
   /** The database dies for good, and its standby takes over. It is the last fault of a release. */
   failover: promote,
 } satisfies Readonly<Record<string, (release: Release) => Promise<void>>>;
 type Fault = keyof typeof FAULTS;
 const ALL = Object.keys(FAULTS) as Fault[];
+/** Those that need nothing else on the cluster. */
+const DEFAULT = ALL.filter((fault) => fault !== 'waiting');
 /** Faults of parts that one node has not. */
-const OF_REPLICAS: readonly Fault[] = ['scale', 'database', 'autoscale', 'failover'];
+const OF_REPLICAS: readonly Fault[] = ['scale', 'database', 'autoscale', 'waiting', 'failover'];
 /** Preparations for a fault, before the tasks begin, and for what follows it. */
 const AROUND: Partial<
   Record<Fault, Readonly<Record<'before' | 'after', (release: Release) => Promise<void>>>>
@@ -66,10 +71,13 @@ const AROUND: Partial<
       await release.kubectl('scale', 'deployment/lango', '--replicas=2');
     },
   },
+  waiting: { before: prepareWaiting, after: endWaiting },
   failover: { before: addStandby, after: async () => undefined },
 };
 /** The fault comes when so many tasks are accepted. */
 const BEFORE = 10;
+/** So many tasks follow slowly, until the autoscaler has ended the replicas of the others: twelve minutes. */
+const TAIL = 144;
 
 interface Row extends ClientFigures {
   readonly shape: Shape;
@@ -81,19 +89,23 @@ interface Row extends ClientFigures {
 
 const values = commandLine('kubernetes', about, {
   shapes: { default: SHAPES.join(), text: 'which shapes' },
-  faults: { default: ALL.join(), text: 'which faults' },
+  faults: {
+    default: DEFAULT.join(),
+    text: 'which faults; `waiting`, which needs KEDA, only when it is named',
+  },
   tasks: { default: 60, text: 'how many tasks for each' },
   out: { default: '', text: 'a file for the figures as JSON' },
   keep: { default: false, text: 'leaves the releases on the cluster' },
 });
 
 const rows: Row[] = [];
-const close = await openCluster();
+const faults = ALL.filter((one) => values.faults.split(',').includes(one));
+const close = await openCluster(faults.includes('waiting'));
 for (const shape of SHAPES.filter((one) => values.shapes.split(',').includes(one))) {
   const release = new Release(shape);
   await release.remove();
   await release.install();
-  for (const fault of ALL.filter((one) => values.faults.split(',').includes(one))) {
+  for (const fault of faults) {
     if (shape === 'single' && OF_REPLICAS.includes(fault)) continue;
     const row = await strike(release, fault);
     rows.push(row);
@@ -126,8 +138,10 @@ async function strike(release: Release, fault: Fault): Promise<Row> {
   const name = `${fault}-${Date.now()}`;
   const [worker] = await release.pods(release.worker);
   // The autoscaler looks every 15 seconds.
-  const count = fault === 'autoscale' ? values.tasks * 4 : values.tasks;
-  await release.startClient({ name, tasks: count, away: worker!.machine });
+  const tasks = fault === 'autoscale' ? values.tasks * 4 : values.tasks;
+  const tail = fault === 'waiting' ? TAIL : 0;
+  const count = tasks + tail;
+  await release.startClient({ name, tasks, tail, away: worker!.machine });
   await release.clientLog(new RegExp(`^accepted ${Math.min(BEFORE, count)}$`, 'm'));
   await FAULTS[fault](release);
   const [, text = ''] = await release.clientLog(/^figures (.*)$/m);
