@@ -83,8 +83,9 @@ export async function scaleByWaiting(release: Release): Promise<void> {
 
 /** Gives the number of replicas back to the lab. KEDA stays on the cluster. */
 export async function endWaiting(release: Release): Promise<void> {
-  await release.kubectl('delete', 'scaledobject', 'lango');
-  await release.upgrade({});
+  // With another autoscaler at first: Helm would not take the number from one.
+  await release.upgrade({ autoscaling: { enabled: true } });
+  await release.kubectl('delete', 'horizontalpodautoscaler', 'lango');
   await release.kubectl('scale', 'deployment/lango', '--replicas=2');
 }
 
@@ -152,33 +153,33 @@ async function addModel(release: Release): Promise<void> {
   });
 }
 
-/** A Prometheus with the labels that its operator gives to the targets of a ServiceMonitor. */
+/**
+ * A Prometheus with the labels that its operator gives to the targets of a ServiceMonitor. Debian's knows no Kubernetes, so
+ * it finds the pods by the addresses of a Service without one.
+ */
 async function addPrometheus(release: Release): Promise<void> {
-  const account = { name: 'prometheus', namespace: release.namespace };
-  const rbac = 'rbac.authorization.k8s.io';
-  await release.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: account });
   await release.apply({
-    ...{ apiVersion: `${rbac}/v1`, kind: 'RoleBinding', metadata: account },
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'view' },
-    subjects: [{ kind: 'ServiceAccount', ...account }],
-  });
-  const label = (from: string, to: string) => ({
-    source_labels: [`__meta_kubernetes_${from}`],
-    target_label: to,
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'lango-each' } },
+    spec: {
+      clusterIP: 'None',
+      selector: { 'app.kubernetes.io/name': 'lango', 'app.kubernetes.io/component': 'front' },
+      ports: [{ port: 4100 }],
+    },
   });
   const job = {
     job_name: 'lango',
     authorization: { credentials_file: '/secrets/metrics-token' },
-    kubernetes_sd_configs: [{ role: 'endpoints', namespaces: { names: [release.namespace] } }],
-    relabel_configs: [
+    dns_sd_configs: [
       {
-        source_labels: ['__meta_kubernetes_service_label_app_kubernetes_io_name'],
-        ...{ regex: 'lango', action: 'keep' },
+        names: [`lango-each.${release.namespace}.svc.cluster.local`],
+        type: 'A',
+        port: 4100,
+        refresh_interval: '5s',
       },
-      { source_labels: ['__meta_kubernetes_endpoint_port_name'], regex: 'http', action: 'keep' },
-      label('namespace', 'namespace'),
-      label('service_name', 'service'),
-      label('pod_name', 'pod'),
+    ],
+    relabel_configs: [
+      { target_label: 'namespace', replacement: release.namespace },
+      { target_label: 'service', replacement: 'lango' },
     ],
   };
   await release.apply({
@@ -192,11 +193,11 @@ async function addPrometheus(release: Release): Promise<void> {
     name: 'prometheus',
     port: 9090,
     spec: {
-      serviceAccountName: 'prometheus',
       securityContext: { runAsUser: 65534, fsGroup: 65534 },
       containers: [
         {
           ...{ name: 'prometheus', image: PROMETHEUS_IMAGE, imagePullPolicy: 'IfNotPresent' },
+          readinessProbe: { httpGet: { path: '/-/ready', port: 9090 }, periodSeconds: 2 },
           volumeMounts: [
             { name: 'config', mountPath: '/etc/lango-lab' },
             { name: 'secrets', mountPath: '/secrets' },
