@@ -11,7 +11,7 @@ import type { Release } from './cluster.js';
 
 const run = promisify(execFile);
 /** The place of KEDA's manifests, as `keda/build` makes them. */
-export const KEDA = path.join(tmpdir(), 'lango-lab-keda');
+const KEDA = path.join(tmpdir(), 'lango-lab-keda');
 export const WAITING_IMAGES = ['lango-lab-keda:2.21.0', 'lango-lab-prometheus:1'] as const;
 const [, PROMETHEUS_IMAGE] = WAITING_IMAGES;
 const MOST_REPLICAS = 3;
