@@ -1,3 +1,4 @@
+import v8 from 'node:v8';
 import vm from 'node:vm';
 import { TestEnvironment } from 'jest-environment-node';
 
@@ -6,6 +7,9 @@ import { TestEnvironment } from 'jest-environment-node';
  * what it compiled of the module before.
  */
 export default TestEnvironment;
+
+// V8's own cache of compiled code holds the modules of each test file, with all that they refer to, until memory runs out.
+v8.setFlagsFromString('--no-compilation-cache');
 
 declare module 'vm' {
   interface SourceTextModule {
