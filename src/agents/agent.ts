@@ -64,7 +64,7 @@ interface AgentParts {
 }
 
 /** The record in place of all that a run could reach: nothing is asked, done or spent. */
-export interface StandIns {
+interface StandIns {
   readonly model: ModelProvider;
   readonly memory: RunMemory;
   readonly peers: (own: PeerDirectory) => PeerDirectory;

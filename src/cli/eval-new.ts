@@ -1,10 +1,13 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import type { TaskView } from '../a2a/client/client.js';
+import { yamlText } from '../config/text-source.js';
 import { textOf } from '../core/message.js';
+import { pagesOf } from '../core/page.js';
 import { TASK_STATES } from '../core/task-states.js';
-import { isTerminal, type TaskState } from '../core/task.js';
+import { isTerminal } from '../core/task.js';
 import { counted, oneLine, shorten } from '../core/text.js';
 import { deedsIn } from '../evals/deeds.js';
 import { gatherFrom } from '../evals/node.js';
@@ -61,43 +64,14 @@ function caseText(task: TaskFile, record: string): string {
   const deeds = deedsIn(task);
   const calls = [...new Map(deeds.map((deed) => [`${deed.kind} ${deed.name}`, deed])).values()];
   const names = [...new Set(deeds.map(({ name }) => name))];
-  return [
-    'cases:',
-    `  - name: ${quoted(shorten(said, NAME_CHARACTERS) || record)}`,
-    `    record: ${quoted(record)}`,
-    '    expect:',
-    `      - state: ${root!.state}`,
-    ...calls.map(({ kind, name }) => `      - ${kind === 'tool' ? 'tool' : 'asked'}: ${quoted(name)}`),
-    ...(names.length > 1 ? [`      - order: [${names.map(quoted).join(', ')}]`] : []),
-    '      # Say what a good answer is, with one of: contains, equals, matches, schema, rule.',
-    '',
-  ].join('\n');
-}
-
-/** A text of JSON is one of YAML too. */
-const quoted = (text: string): string => JSON.stringify(text);
-
-interface Filter {
-  readonly agent?: string;
-  readonly state?: TaskState;
-  /** Milliseconds since the epoch. */
-  readonly since?: number;
-}
-
-const HINT = "For instance: --from 'agent=operator state=failed since=7d'";
-
-function parseFilter(text: string): Filter {
-  const words = text.split(/\s+/).filter((word) => word !== '');
-  const entries = words.map((word): [string, unknown] => {
-    const [, key = '', value = ''] = /^(\w+)=(.+)$/.exec(word) ?? [];
-    if (key === 'agent') return [key, value];
-    if (key === 'state' && TASK_STATES.some((state) => state === value)) return [key, value];
-    const since = key === 'since' ? timeOf(value) : NaN;
-    if (!Number.isNaN(since)) return [key, since];
-    const message = `--from takes agent=NAME, state=STATE and since=TIME, and not "${safeLine(word)}".`;
-    throw usageError(message, HINT);
-  });
-  return Object.fromEntries(entries) as Filter;
+  const expect = [
+    { state: root!.state },
+    ...calls.map(({ kind, name }) => (kind === 'tool' ? { tool: name } : { asked: name })),
+    ...(names.length > 1 ? [{ order: names }] : []),
+  ];
+  const name = shorten(said, NAME_CHARACTERS) || record;
+  const hint = '      # Say what a good answer is, with one of: contains, equals, matches, schema, rule.\n';
+  return yamlText({ cases: [{ name, record, expect }] }) + hint;
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -106,6 +80,25 @@ const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d:
 function timeOf(text: string): number {
   const [, number, unit = ''] = /^(\d+)([mhd])$/.exec(text) ?? [];
   return number === undefined ? Date.parse(text) : Date.now() - Number(number) * UNITS_MS[unit]!;
+}
+
+const filterSchema = z
+  .strictObject({
+    agent: z.string().min(1),
+    state: z.enum(TASK_STATES),
+    /** In milliseconds since the epoch. */
+    since: z.string().transform(timeOf).pipe(z.number()),
+  })
+  .partial();
+type Filter = z.output<typeof filterSchema>;
+
+function parseFilter(text: string): Filter {
+  const words = text.split(/\s+/).filter((word) => word !== '');
+  const entries = words.map((word): readonly string[] => /^(.*?)=(.*)$/.exec(word)?.slice(1) ?? [word]);
+  const { data } = filterSchema.safeParse(Object.fromEntries(entries));
+  if (data) return data;
+  const message = `--from takes agent=NAME, state=STATE and since=TIME, and not "${safeLine(text)}".`;
+  throw usageError(message, "For instance: --from 'agent=operator state=failed since=7d'");
 }
 
 const PAGE_SIZE = 100;
@@ -117,14 +110,14 @@ async function matching(
   limit: number,
 ): Promise<readonly TaskView[]> {
   const found: TaskView[] = [];
-  let pageToken = '';
-  do {
-    const about = { pageSize: PAGE_SIZE, pageToken, ...(agent && { agent }), ...(state && { state }) };
-    const page = await client.list(about);
-    const isNew = ({ stateAt }: TaskView) => stateAt === undefined || Date.parse(stateAt) >= since;
-    const fresh = page.tasks.filter(isNew);
-    found.push(...fresh.filter((task) => state !== undefined || isTerminal(task.state)));
-    pageToken = fresh.length < page.tasks.length ? '' : page.nextPageToken;
-  } while (pageToken !== '' && found.length < limit);
+  const isNew = ({ stateAt }: TaskView) => stateAt === undefined || Date.parse(stateAt) >= since;
+  const pages = pagesOf(async (pageToken) => {
+    const { tasks, nextPageToken } = await client.list({ pageSize: PAGE_SIZE, pageToken, agent, state });
+    return { tasks, next: tasks.every(isNew) && nextPageToken !== '' ? nextPageToken : undefined };
+  });
+  for await (const { tasks } of pages) {
+    found.push(...tasks.filter((task) => isNew(task) && (state !== undefined || isTerminal(task.state))));
+    if (found.length >= limit) break;
+  }
   return found.slice(0, limit);
 }

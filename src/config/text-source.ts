@@ -1,5 +1,5 @@
 import { keyOf, type Path } from '../core/findings.js';
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, stringify } from 'yaml';
 import type { Document, Node, Pair, ParsedNode, YAMLMap } from 'yaml';
 import { z } from 'zod';
 import { findingsOf, type Problem, PROBLEMS_MAX, toProblem } from './problems.js';
@@ -48,6 +48,9 @@ export function parsedBy<Data>(schema: z.ZodType<Data>, text: string, options: S
   const findings = findingsOf(error.issues, (path) => schemasAt(path, root));
   return { problems: findings.map((one) => toProblem(one, source)), source };
 }
+
+/** Writes a value as YAML, with each text on one line. */
+export const yamlText = (value: unknown): string => stringify(value, { lineWidth: 0 });
 
 /** Parses YAML or JSON. Never throws: errors are in `problems`, and quote nothing of the text, which may hold secrets. */
 export function textSource(text: string, options: SourceOptions): Source {

@@ -144,7 +144,8 @@ function loginsIn(events: readonly Numbered[]): ReadonlySet<string> {
   return new Set(shown.map(({ hash }) => hash));
 }
 
-function laneOf(author: string | undefined, body: EventBody): string {
+/** The call, text or artifact that an event belongs to; the events of turns belong together. */
+export function laneOf(author: string | undefined, body: EventBody): string {
   switch (body.type) {
     case 'text-delta':
       return `text ${body.artifactId}`;

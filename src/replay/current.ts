@@ -1,13 +1,11 @@
-import type { LoopAgent, StandIns } from '../agents/agent.js';
+import type { LoopAgent } from '../agents/agent.js';
 import { shortHash } from '../agents/asked-request.js';
-import { CONTROL_NAMES } from '../agents/control-functions.js';
-import { TRANSFER_NAME } from '../agents/transfer.js';
 import type { Agent } from '../core/agent.js';
 import { defined } from '../core/json.js';
 import type { AskedRequest } from '../core/model.js';
 import type { RequestChange, RequestReport } from '../core/sent-request.js';
 import type { NewEvent, Scope } from '../core/task.js';
-import { passesOf, type Recording } from './passes.js';
+import { passesOf } from './passes.js';
 import { memoryOf } from './recorded-agent.js';
 import { RecordedFunctions } from './recorded-functions.js';
 import { recordedModel } from './recorded-model.js';
@@ -87,32 +85,21 @@ export async function rehearse(
   const now = new Map<string, Required<AskedRequest> | undefined>();
   const events = eventsOf(recorded);
   for (const pass of passesOf(events)) {
-    const written = await eventsOfPass({ recorded, events, pass, scope }, (recording, _task, peers) => ({
-      profile: agent.profile,
-      run: (run) =>
-        agent.rehearse(run, {
+    const written = await eventsOfPass({ recorded, events, pass, scope }, (recording, { limits }, peers) => {
+      const functions = new RecordedFunctions(recording, limits.approvalSeconds);
+      const run: Agent['run'] = (each) =>
+        agent.rehearse(each, {
           model: recordedModel(recording, onRequest),
           memory: memoryOf(pass),
           peers: (own) => ({ ...peers, list: () => own.list() }),
-          functions: standIns(recording, recorded),
+          functions: (own) => functions.inPlaceOf(own),
           beganAt: pass.events[0]!.at,
-        }),
-    }));
+        });
+      return { profile: agent.profile, run };
+    });
     for (const [step, request] of requestsIn(written)) now.set(step, request);
   }
   return now;
-}
-
-/** The functions of the agent with recorded results, and those that the record names and the agent has no more. */
-function standIns(recording: Recording, { limits }: RecordedTask): StandIns['functions'] {
-  const recorded = new RecordedFunctions(recording, limits.approvalSeconds);
-  return (own) => {
-    const performed = own.map((one) => {
-      if (one.name === TRANSFER_NAME) return recorded.orRefused(one);
-      return CONTROL_NAMES.includes(one.name) ? one : recorded.inPlaceOf(one);
-    });
-    return [...performed, ...recorded.besides(own)];
-  };
 }
 
 export function changesOf(

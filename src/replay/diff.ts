@@ -1,10 +1,9 @@
 import { canonicalJson } from '../core/canonical-json.js';
 import type { ComparedEvent, Comparison } from '../core/fork.js';
 import { isJsonObject, mapMembers, type Json } from '../core/json.js';
-import type { EventBody, Scope } from '../core/task.js';
+import type { Scope } from '../core/task.js';
 import { readWhole, type ReadRecord } from './collect.js';
-import { partings, type Lanes } from './comparison.js';
-import { rootOf, stepOfId } from './passes.js';
+import { laneOf, partings, type Lanes } from './comparison.js';
 import type { RecordedTask } from './task-file.js';
 
 /** Finds the first event at which two tasks part. Steps at the same time have no order. */
@@ -42,11 +41,6 @@ function isSame({ a, b }: Readonly<Record<'a' | 'b', ComparedEvent | undefined>>
   return a?.author === b?.author && a?.type === b?.type && a?.text === b?.text;
 }
 
-function laneOf(body: EventBody): string {
-  if (body.type === 'artifact') return stepOfId(body.artifact.id) ?? body.artifact.id;
-  return 'step' in body && body.step.includes('.') ? rootOf(body.step) : 'turns';
-}
-
 /** The events that say what was done. The text of a turn is in its end, and crashes are no deeds. */
 const DEEDS: ReadonlySet<string> = new Set(
   (
@@ -58,7 +52,7 @@ const DEEDS: ReadonlySet<string> = new Set(
 /** The deeds of each call, and those of the turns of the task. */
 function deedsOf({ agent, events }: RecordedTask): Lanes<ComparedEvent> {
   const done = events.filter(({ body }) => DEEDS.has(body.type));
-  const lanes = [...Map.groupBy(done, ({ body }) => laneOf(body))];
+  const lanes = [...Map.groupBy(done, ({ author, body }) => laneOf(author, body))];
   const deedOf = ({ seq, author = agent, body: { type, ...rest } }: (typeof done)[number]) => ({
     ...{ seq, author, type, text: canonicalJson(plain(rest as Json)) },
   });

@@ -43,8 +43,7 @@ export function agentOfRecord(
     output: outputOf(recording),
     open(_run, budget) {
       const delegations = new Delegations({ peers, limits, nodeId: context.nodeId, budget });
-      const own = ownFunctions(name, () => functions.orRefused(delegations.transferFunction()));
-      const all = [...own, ...functions.besides(own)];
+      const all = functions.inPlaceOf(ownFunctions(name, () => delegations.transferFunction()));
       return () => ({ system: [], functions: all });
     },
   });

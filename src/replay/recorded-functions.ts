@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { keyOf, type AgentFunction, type Call, type CallOutcome } from '../agents/agent-function.js';
+import { CONTROL_NAMES } from '../agents/control-functions.js';
 import { toolFunction } from '../agents/tool-function.js';
+import { TRANSFER_NAME } from '../agents/transfer.js';
 import type { EventBody, Question, TaskEvent } from '../core/task.js';
 import { defineTool, type Tool, type ToolOutput } from '../core/tool.js';
 import { rootOf, type Recording } from './passes.js';
@@ -35,22 +37,22 @@ export class RecordedFunctions {
     this.#questions = new Map(questions.map(([step, all]) => [step, all.map(({ question }) => question)]));
   }
 
-  /** A function for each name that was called, and which the agent does not have by itself. */
-  besides(own: readonly AgentFunction[]): readonly AgentFunction[] {
-    const names = new Set([...this.#calls.values()].flat().map(({ tool }) => tool));
-    for (const { tool } of [...this.#questions.values()].flat()) if (tool !== undefined) names.add(tool);
-    const others = [...names].filter((name) => own.every((one) => one.name !== name));
-    return others.map((name) => ({ name, spec: undefined, first: false, call: (call) => this.#call(call) }));
-  }
-
-  /** The function as a model sees it, with the recorded results. */
-  inPlaceOf(own: AgentFunction): AgentFunction {
-    return { ...own, call: (call) => this.#call(call) };
-  }
-
-  /** The function, but a call that was refused in the record, because of agents or rules of that time, is refused again. */
-  orRefused(own: AgentFunction): AgentFunction {
-    return { ...own, call: (call) => (this.#calls.has(call.step) ? this.#call(call) : own.call(call)) };
+  /**
+   * The functions of an agent with the recorded results, and one for each further name that was called. Control functions
+   * work as usual. So does a delegation, unless it was refused because of agents or rules of that time: it is refused again.
+   */
+  inPlaceOf(own: readonly AgentFunction[]): readonly AgentFunction[] {
+    const calls = [...this.#calls.values()].flat();
+    const questions = [...this.#questions.values()].flat();
+    const names = new Set([...calls, ...questions].flatMap(({ tool }) => tool ?? []));
+    for (const { name } of own) names.delete(name);
+    const replaced = own.map((one): AgentFunction => {
+      if (CONTROL_NAMES.includes(one.name)) return one;
+      const isMade = (call: Call) => one.name === TRANSFER_NAME && !this.#calls.has(call.step);
+      return { ...one, call: (call) => (isMade(call) ? one.call(call) : this.#call(call)) };
+    });
+    const call: AgentFunction['call'] = (given) => this.#call(given);
+    return [...replaced, ...[...names].map((name) => ({ name, spec: undefined, first: false, call }))];
   }
 
   async #call(call: Call): Promise<CallOutcome> {

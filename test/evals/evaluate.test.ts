@@ -134,9 +134,9 @@ describe('lango eval new', () => {
     const [file, ...others] = made!.stdout.trim().split('\n');
     expect(others).toEqual([]);
     const text = await readFile(file!, 'utf8');
-    expect(text).toContain('- name: "read a.txt and b.txt"');
-    expect(text).toContain('- tool: "fs_read"');
-    expect(text).toContain('- order: ["operator", "fs_read"]');
+    expect(text).toContain('- name: read a.txt and b.txt\n');
+    expect(text).toContain('- tool: fs_read\n');
+    expect(text).toMatch(/- order:\s+- operator\s+- fs_read\n/);
     expect((await evaluate(path.join(folder, 'new'))).passed).toBe(true);
   });
 
