@@ -2,9 +2,9 @@ import type { Watched } from '../core/journal.js';
 import { isTerminal, type LiveText, type TaskEvent } from '../core/task.js';
 import type { TaskStore } from '../stores/tasks.js';
 
-/** Live text of all tasks is shown together this often, and that of one task less often. */
-const LIVE_EACH_MS = 5;
-const LIVE_PAUSE_MS = 20;
+/** Live text is shown this soon, and text that follows at once on shown text, which is most of it, with that of all tasks. */
+const LIVE_SOON_MS = 5;
+const LIVE_TOGETHER_MS = 50;
 /** The number of events that a subscription reads at once. */
 const PAGE = 256;
 
@@ -29,8 +29,8 @@ export class AppendNotifications {
   readonly #subscriptions = new Map<string, Set<Subscription>>();
   #willPoll = false;
   /** The subscriptions to tasks with new live text. */
-  readonly #unshown = new Set<Subscription>();
-  #willShow = false;
+  readonly #soon = new Unshown(LIVE_SOON_MS);
+  readonly #together = new Unshown(LIVE_TOGETHER_MS);
 
   constructor(options: NotificationsOptions) {
     this.#options = options;
@@ -44,9 +44,13 @@ export class AppendNotifications {
 
   /** Wakes those who watch the task for more than its events, soon and together with those of other tasks. */
   notifyLive(taskId: string): void {
-    for (const subscription of this.#subscriptions.get(taskId) ?? [])
-      if (subscription.isLive) this.#unshown.add(subscription);
-    this.#showSoon();
+    const subscriptions = this.#subscriptions.get(taskId);
+    if (!subscriptions) return;
+    const shownBefore = performance.now() - LIVE_TOGETHER_MS;
+    for (const subscription of subscriptions) {
+      if (!subscription.isLive) continue;
+      (subscription.shownAt < shownBefore ? this.#soon : this.#together).add(subscription);
+    }
   }
 
   /** Call `return` of a subscription that is not read to its end. */
@@ -62,21 +66,8 @@ export class AppendNotifications {
     const ofTask = this.#subscriptions.get(taskId);
     ofTask?.delete(subscription);
     if (ofTask?.size === 0) this.#subscriptions.delete(taskId);
-    this.#unshown.delete(subscription);
-  }
-
-  /** One timer serves all tasks: the writes of many streams cost less in one turn of the event loop. */
-  #showSoon(): void {
-    if (this.#willShow || this.#unshown.size === 0) return;
-    this.#willShow = true;
-    setTimeout(() => this.#show(performance.now()), LIVE_EACH_MS - (performance.now() % LIVE_EACH_MS));
-  }
-
-  #show(now: number): void {
-    this.#willShow = false;
-    for (const subscription of this.#unshown)
-      if (subscription.wakeLive(now)) this.#unshown.delete(subscription);
-    this.#showSoon();
+    this.#soon.delete(subscription);
+    this.#together.delete(subscription);
   }
 
   /** One timer and one query serve all subscriptions: they find the appends of other processes without a notification. */
@@ -100,6 +91,36 @@ export class AppendNotifications {
   }
 }
 
+/** Subscriptions that are woken together, by one timer: the writes of many streams cost less in one turn of the event loop. */
+class Unshown {
+  readonly #eachMs: number;
+  #subscriptions = new Set<Subscription>();
+  #willWake = false;
+
+  constructor(eachMs: number) {
+    this.#eachMs = eachMs;
+  }
+
+  add(subscription: Subscription): void {
+    this.#subscriptions.add(subscription);
+    if (this.#willWake) return;
+    this.#willWake = true;
+    setTimeout(() => this.#wake(), this.#eachMs - (performance.now() % this.#eachMs));
+  }
+
+  delete(subscription: Subscription): void {
+    this.#subscriptions.delete(subscription);
+  }
+
+  #wake(): void {
+    this.#willWake = false;
+    const subscriptions = this.#subscriptions;
+    this.#subscriptions = new Set();
+    const now = performance.now();
+    for (const subscription of subscriptions) subscription.wakeLive(now);
+  }
+}
+
 /** Shared by all subscriptions, of which there may be thousands. */
 interface Source extends NotificationsOptions {
   readonly remove: (taskId: string, subscription: Subscription) => void;
@@ -114,7 +135,8 @@ class Subscription implements AsyncIterableIterator<Watched, undefined> {
   readonly #source: Source;
   readonly isLive: boolean;
   #cursor: number;
-  #shownAt = -Infinity;
+  /** The time at which it was woken for live text. */
+  shownAt = -Infinity;
   #hasEvents = true;
   #isAwake = true;
   #isOpen = true;
@@ -137,12 +159,9 @@ class Subscription implements AsyncIterableIterator<Watched, undefined> {
     this.#resume();
   }
 
-  /** Returns false when the last call was just before. */
-  wakeLive(now: number): boolean {
-    if (now < this.#shownAt + LIVE_PAUSE_MS - 1) return false;
-    this.#shownAt = now;
+  wakeLive(now: number): void {
+    this.shownAt = now;
     this.#resume();
-    return true;
   }
 
   /** Call it again once it has settled. No function is suspended while it waits: thousands of subscriptions may. */

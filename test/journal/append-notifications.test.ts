@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
-import type { TaskEvent } from '../../src/core/task.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { LiveText, TaskEvent } from '../../src/core/task.js';
 import { AppendNotifications } from '../../src/journal/append-notifications.js';
 
 const POLL_MS = 5;
@@ -49,5 +49,28 @@ describe('a subscription to a task', () => {
     expect((await next).value?.events.map(({ seq }) => seq)).toEqual([3, 4]);
     expect(task.reads).toBe(2);
     await events.return?.();
+  });
+
+  it('shows new text within 5 ms, and text that goes on with that of all tasks, every 50 ms', async () => {
+    jest.useFakeTimers({ now: 0 });
+    const body = { type: 'text-delta', artifactId: 'a', text: 'text', replace: false } as const;
+    const texts: readonly LiveText[] = [{ author: undefined, body }];
+    const notifications = new AppendNotifications({ store: new Task(), liveText: () => texts });
+    const { signal } = new AbortController();
+    const shown: Record<string, number[]> = { first: [], second: [] };
+    const show = async (taskId: string, at: number[]) => {
+      const subscription = notifications.subscribe({ taskId, after: 2, signal, isLive: true });
+      await subscription.next(); // The text that is there when it begins.
+      for await (const _ of subscription) at.push(performance.now());
+    };
+    for (const [taskId, at] of Object.entries(shown)) void show(taskId, at);
+    for (let delta = 0; delta < 20; delta += 1) {
+      await jest.advanceTimersByTimeAsync(7);
+      if (delta > 0) notifications.notifyLive('first');
+      if (delta > 2) notifications.notifyLive('second');
+    }
+    await jest.advanceTimersByTimeAsync(50);
+    jest.useRealTimers();
+    expect(shown).toEqual({ first: [15, 50, 100, 150], second: [30, 50, 100, 150] });
   });
 });
