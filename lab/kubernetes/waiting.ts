@@ -92,7 +92,7 @@ export async function endWaiting(release: Release): Promise<void> {
 /** Prints what the autoscaler sees, and how much of a processor the replicas use. */
 async function sample(release: Release, ended: AbortSignal): Promise<void> {
   const begun = Date.now();
-  while (!ended.aborted) {
+  for (;;) {
     const [replicas, waiting, working, cpu] = await Promise.all([
       release.kubectl('get', 'deployment', 'lango', '--output', 'jsonpath={.status.readyReplicas}'),
       openTasks(release, 'submitted'),
@@ -104,6 +104,7 @@ async function sample(release: Release, ended: AbortSignal): Promise<void> {
     const seconds = Math.round((Date.now() - begun) / 1_000);
     const millicores = Array.from(cpu.matchAll(/ (\d+)m /g), ([, used]) => Number(used));
     console.log(JSON.stringify({ seconds, replicas: Number(replicas), waiting, working, millicores }));
+    if (ended.aborted) return;
     await sleep(SAMPLE_MS, undefined, { signal: ended }).catch(() => undefined);
   }
 }
