@@ -1,9 +1,10 @@
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it, jest } from '@jest/globals';
+import pg from 'pg';
 import type { LangoError } from '../../src/core/errors.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { openPostgresStorage } from '../../src/storage/postgres/storage.js';
 import type { Fence } from '../../src/stores/tasks.js';
-import { acceptOne, ALICE, delta, fenceOf } from '../suites/task-store-fixtures.js';
+import { acceptOne, ALICE, delta, fenceOf, newTask } from '../suites/task-store-fixtures.js';
 import { startPostgres } from '../support/postgres.js';
 
 const server = await startPostgres();
@@ -73,6 +74,31 @@ describe('the appends to PostgreSQL', () => {
     expect(await two.tasks.read(tasks[1]!.id, 1, 9)).toEqual([]);
     await database.run('COMMIT');
     expect(await stuck).toBe(2);
+    await Promise.all([one.close(), two.close()]);
+    await database.drop();
+  });
+});
+
+describe('the look for earlier messages in PostgreSQL', () => {
+  onServer('is one statement for those of one turn, and finds the ones that were sent before', async () => {
+    const { database, one, two } = await openTwo();
+    const entries = Array.from({ length: 6 }, () => newTask());
+    const [first, last] = [entries[0]!, entries.at(-1)!];
+    for (const entry of [first, last]) await two.tasks.accept(entry);
+    const statements = jest.spyOn(pg.Client.prototype, 'query');
+    const news = await Promise.all(entries.slice(1, -1).map((entry) => one.tasks.findEarlier(entry)));
+    expect(news).toEqual(Array(4).fill(undefined));
+    const asked = JSON.stringify(statements.mock.calls);
+    expect(asked.match(/FROM inbox/g)).toHaveLength(1);
+    statements.mockRestore();
+    const sent = entries.map((entry, at) => ({ ...entry, isSame: () => at === 0 }));
+    const found = await Promise.all(sent.map((entry) => one.tasks.findEarlier(entry)));
+    expect(found.map((outcome) => outcome?.kind)).toEqual([
+      ...['repeated', undefined, undefined, undefined, undefined, 'conflict'],
+    ]);
+    await database.run('DROP TABLE inbox');
+    const lost = await Promise.allSettled(entries.map((entry) => one.tasks.findEarlier(entry)));
+    expect(lost.map(({ status }) => status)).toEqual(Array(6).fill('rejected'));
     await Promise.all([one.close(), two.close()]);
     await database.drop();
   });

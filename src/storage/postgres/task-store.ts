@@ -44,6 +44,7 @@ import type { PostgresDatabase } from './database.js';
 import type { AppendListeners } from '../append-listeners.js';
 import type { Liveness } from './liveness.js';
 import { AppendQueue, type Appended } from './append-queue.js';
+import { InboxLookups } from './inbox-lookups.js';
 import { ACCEPT, APPEND, appendValues, columnsOf, inboxOf, RENEW } from './task-statements.js';
 
 interface Parts extends TaskLimits {
@@ -73,6 +74,7 @@ export class PostgresTaskStore implements TaskStore {
   readonly #messageIdMs: number;
   readonly #inbox: Inbox;
   readonly #appends: AppendQueue;
+  readonly #lookups: InboxLookups;
   readonly #served = new Map<number, Scope>();
 
   constructor(database: PostgresDatabase, parts: Parts) {
@@ -82,11 +84,13 @@ export class PostgresTaskStore implements TaskStore {
     this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
     this.#inbox = inboxOf(this.#messageIdMs);
     this.#appends = new AppendQueue(database);
+    this.#lookups = new InboxLookups(database);
     parts.listeners.add((id, head) => parts.recent.forgetBehind({ id, head }));
     this.pollMs = parts.liveness.hasNotifications ? POLL_MS : POLL_WITHOUT_NOTIFICATIONS_MS;
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
+    if (!entry.push && !(await this.#lookups.isKnown(keyOfSent(entry)))) return undefined;
     const now = entry.push ? await this.#database.now() : 0;
     const context = { sql: this.#sql, inbox: this.#inbox, pushes: this.#parts.pushes, now };
     return this.#database.read(() => earlierOrRoom(context, entry));
