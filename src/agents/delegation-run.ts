@@ -22,7 +22,7 @@ import { Deadline } from '../core/time.js';
 import { resultOf, type Call, type CallOutcome } from './agent-function.js';
 import type { Budget } from './budget.js';
 import type { PeerContexts } from './peer-contexts.js';
-import { openRelay, type PeerRelay } from './peer-relay.js';
+import { failureText, NO_REASON, openRelay, type PeerRelay } from './peer-relay.js';
 import { Authorization } from './authorization.js';
 import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
@@ -375,7 +375,6 @@ function resultText({ agent, limits }: DelegationRun, end: PeerEnd, relay: PeerR
   const whole = end.text.trim();
   const bounded = (text: string) => cutText(text, limits.toolOutputBytes, 'ask for less at once').text;
   const text = bounded(whole);
-  const reason = text.replace(/\.$/, '') || 'no reason given';
   switch (end.state) {
     case 'completed': {
       const said = whole === '' ? [] : [whole];
@@ -384,9 +383,8 @@ function resultText({ agent, limits }: DelegationRun, end: PeerEnd, relay: PeerR
       return [shown || `${agent} finished without any text.`, ...relay.delivered()].join('\n');
     }
     case 'rejected':
-      return `${agent} rejected the request: ${reason}. Do not ask it again; ask another agent or answer from what you have.`;
     case 'failed':
-      return `${agent} failed: ${reason}. Do not send it the same request again.`;
+      return failureText(end.state, agent, text.replace(/\.$/, '') || NO_REASON);
     case 'canceled':
       return `${agent} did not finish: its task was canceled.`;
     case 'input-required':

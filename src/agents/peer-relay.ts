@@ -264,3 +264,12 @@ function assertSize(value: unknown, maxBytes: number, what: string): number {
 function tooLarge(what: string): LangoError {
   return new LangoError('too-large', `it sent ${what}`);
 }
+
+/** The reason of a peer that gave none. */
+export const NO_REASON = 'no reason given';
+
+/** The result of a delegation that failed, as the model gets it. */
+export function failureText(state: 'rejected' | 'failed', agent: string, reason: string): string {
+  if (state === 'failed') return `${agent} failed: ${reason}. Do not send it the same request again.`;
+  return `${agent} rejected the request: ${reason}. Do not ask it again; ask another agent or answer from what you have.`;
+}

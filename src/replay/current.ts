@@ -1,15 +1,15 @@
+import type { AgentFunction } from '../agents/agent-function.js';
 import type { LoopAgent } from '../agents/agent.js';
 import { shortHash } from '../agents/asked-request.js';
-import type { Agent } from '../core/agent.js';
+import type { Agent, PeerDirectory } from '../core/agent.js';
 import { defined } from '../core/json.js';
 import type { AskedRequest } from '../core/model.js';
 import type { RequestChange, RequestReport } from '../core/sent-request.js';
 import type { NewEvent, Scope } from '../core/task.js';
-import { passesOf } from './passes.js';
 import { memoryOf } from './recorded-agent.js';
 import { RecordedFunctions } from './recorded-functions.js';
 import { recordedModel } from './recorded-model.js';
-import { eventsOf, eventsOfPass, isOfLoop } from './replay.js';
+import { isOfLoop, runsAgain } from './replay.js';
 import { parseTaskFile, type RecordedTask } from './task-file.js';
 
 interface CurrentParts {
@@ -82,24 +82,20 @@ export async function rehearse(
   { recorded, scope }: { readonly recorded: RecordedTask; readonly scope: Scope },
   onRequest: Parameters<typeof recordedModel>[1],
 ): Promise<Requests> {
-  const now = new Map<string, Required<AskedRequest> | undefined>();
-  const events = eventsOf(recorded);
-  for (const pass of passesOf(events)) {
-    const written = await eventsOfPass({ recorded, events, pass, scope }, (recording, { limits }, peers) => {
-      const functions = new RecordedFunctions(recording, limits.approvalSeconds);
-      const run: Agent['run'] = (each) =>
-        agent.rehearse(each, {
-          model: recordedModel(recording, onRequest),
-          memory: memoryOf(pass),
-          peers: (own) => ({ ...peers, list: () => own.list() }),
-          functions: (own) => functions.inPlaceOf(own),
-          beganAt: pass.events[0]!.at,
-        });
-      return { profile: agent.profile, run };
-    });
-    for (const [step, request] of requestsIn(written)) now.set(step, request);
-  }
-  return now;
+  const rehearsing: Parameters<typeof runsAgain>[1] = (recording, peers) => {
+    const functions = new RecordedFunctions(recording);
+    const parts = {
+      model: recordedModel(recording, onRequest),
+      memory: memoryOf(recording.pass),
+      peers: (own: PeerDirectory) => ({ ...peers, list: () => own.list() }),
+      functions: (own: readonly AgentFunction[]) => functions.inPlaceOf(own),
+      beganAt: recording.pass.events[0]!.at,
+    };
+    return { profile: agent.profile, run: (run) => agent.rehearse(run, parts) };
+  };
+  const now: NewEvent[] = [];
+  for await (const { written } of runsAgain(recorded, rehearsing, scope)) now.push(...written);
+  return requestsIn(now);
 }
 
 export function changesOf(

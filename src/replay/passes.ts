@@ -1,5 +1,6 @@
 import { LangoError } from '../core/errors.js';
 import type { EventBody, TaskEvent } from '../core/task.js';
+import type { RecordedTask } from './task-file.js';
 
 type RunEnd = Extract<EventBody, { type: 'run-end' }>;
 
@@ -16,6 +17,7 @@ export interface Pass {
 export interface Recording {
   /** The agent of the task. */
   readonly agent: string;
+  readonly limits: RecordedTask['limits'];
   readonly events: readonly TaskEvent[];
   readonly pass: Pass;
   /** Called when the record holds no more of what the run needs. */

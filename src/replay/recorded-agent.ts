@@ -17,22 +17,17 @@ import { isFromOutside, type TaskEvent } from '../core/task.js';
 import type { Pass, Recording } from './passes.js';
 import { RecordedFunctions } from './recorded-functions.js';
 import { recordedModel } from './recorded-model.js';
-import type { RecordedTask } from './task-file.js';
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 /** The agent of a recorded run: the loop of this version, with the model, the tools and the agents of the record. */
-export function agentOfRecord(
-  recording: Recording,
-  { limits: recorded }: RecordedTask,
-  peers: PeerDirectory,
-): Agent {
+export function agentOfRecord(recording: Recording, peers: PeerDirectory): Agent {
   const { agent: name, pass } = recording;
   const limits: AgentLimits = {
-    ...recorded,
+    ...recording.limits,
     ...{ toolOutputBytes: 2 ** 31 - 1, historyTokens: UNLIMITED, entryBytes: UNLIMITED },
   };
-  const functions = new RecordedFunctions(recording, limits.approvalSeconds);
+  const functions = new RecordedFunctions(recording);
   const context = {
     ...{ multiAgent: name !== FLAT_AGENT_NAME, nodeId: 'replay', limits, showsReasons: () => true },
     model: recordedModel(recording),

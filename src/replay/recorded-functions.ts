@@ -22,13 +22,11 @@ const REFUSED_TURNS = 4;
  */
 export class RecordedFunctions {
   readonly #options: Recording;
-  readonly #approvalSeconds: number;
   readonly #calls: ReadonlyMap<string, readonly ToolCall[]>;
   readonly #questions: ReadonlyMap<string, readonly Question[]>;
 
-  constructor(options: Recording, approvalSeconds: number) {
+  constructor(options: Recording) {
     this.#options = options;
-    this.#approvalSeconds = approvalSeconds;
     const bodies = options.events.map(({ body }) => body);
     const calls = bodies.filter((body) => body.type === 'tool-call');
     const asked = bodies.filter((body) => body.type === 'question');
@@ -61,7 +59,7 @@ export class RecordedFunctions {
     const given = intent?.arguments ?? questions.find(({ tool }) => tool === call.name)?.arguments;
     const made = { ...call, arguments: given ?? call.arguments };
     const tool = this.#toolFor({ ...made, key: keyOf(made) });
-    const limits = { toolOutputBytes: NO_LIMIT, approvalSeconds: this.#approvalSeconds };
+    const limits = { ...this.#options.limits, toolOutputBytes: NO_LIMIT };
     const outcome = await toolFunction(tool, { approval: 'dangerous', limits }).call({
       ...made,
       key: keyOf(made),

@@ -1,3 +1,4 @@
+import { failureText, NO_REASON } from '../agents/peer-relay.js';
 import type { Peer, PeerDirectory, PeerEvent } from '../core/agent.js';
 import { addUsage, NO_USAGE } from '../core/model.js';
 import type { EventBody, TaskEvent } from '../core/task.js';
@@ -115,24 +116,18 @@ const DELIVERED = /(?:^|\n)\[delivered to the user: [^\n]*\]$/;
 
 /** The text that the peer sent, from the result that the model got: the delegation made that of this. */
 function textOf({ state, agent, result: { content }, reason }: DelegationEnd): string {
-  const between = (begin: string, end: string): string => {
-    const text =
-      content.startsWith(begin) && content.endsWith(end) ? content.slice(begin.length, -end.length) : content;
-    return text === 'no reason given' ? '' : text;
-  };
   switch (state) {
     case 'completed': {
       const text = content.replace(DELIVERED, '');
       return text === `${agent} finished without any text.` ? '' : text;
     }
     case 'rejected':
-      return between(
-        `${agent} rejected the request: `,
-        '. Do not ask it again; ask another agent or answer from what you have.',
-      );
     case 'failed': {
-      const text = between(`${agent} failed: `, '. Do not send it the same request again.');
-      return reason === `${text}.` ? reason : text;
+      const [begin = '', end = ''] = failureText(state, agent, '\n').split('\n');
+      const isWhole = content.startsWith(begin) && content.endsWith(end);
+      const text = isWhole ? content.slice(begin.length, -end.length) : content;
+      if (text === NO_REASON) return '';
+      return state === 'failed' && reason === `${text}.` ? reason : text;
     }
     case 'canceled':
       return '';

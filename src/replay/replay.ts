@@ -57,51 +57,57 @@ export function isOfLoop({ events }: RecordedTask): boolean {
   return events.some(({ body }) => body.type === 'turn-start' && LOOP_STEP.test(body.step));
 }
 
-export function eventsOf({ id, events }: RecordedTask): readonly TaskEvent[] {
-  return events.map((event): TaskEvent => ({ ...event, taskId: id, author: event.author }));
-}
-
 async function divergenceIn(recorded: RecordedTask): Promise<Divergence | undefined> {
-  const events = eventsOf(recorded);
-  for (const pass of passesOf(events)) {
-    const now = await eventsOfPass({ recorded, events, pass }, agentOfRecord);
-    const divergence = firstDivergence(pass, recorded.agent, now);
+  for await (const { pass, written } of runsAgain(recorded, agentOfRecord)) {
+    const divergence = firstDivergence(pass, recorded.agent, written);
     if (divergence) return divergence;
   }
   return undefined;
 }
 
-interface RecordedRun {
-  readonly recorded: RecordedTask;
-  readonly events: readonly TaskEvent[];
-  readonly pass: Pass;
-  /** Default: an owner that has nothing. */
-  readonly scope?: Scope;
+/** An owner that has nothing. */
+const NOBODY: Scope = { tenant: '', owner: 'replay' };
+
+type AgentOfRun = (recording: Recording, peers: PeerDirectory) => Agent;
+
+/**
+ * Runs each run of a recorded task again with an agent that reaches nothing outside. Yields it with the events that it
+ * writes now.
+ */
+export async function* runsAgain(
+  recorded: RecordedTask,
+  agentOf: AgentOfRun,
+  scope = NOBODY,
+): AsyncGenerator<{ readonly pass: Pass; readonly written: readonly NewEvent[] }, void> {
+  const { id: taskId, agent, limits } = recorded;
+  const events = recorded.events.map((event): TaskEvent => ({ ...event, taskId, author: event.author }));
+  for (const pass of passesOf(events)) {
+    const written = await runAgain(taskOf(recorded, scope), { agent, limits, events, pass }, agentOf);
+    yield { pass, written };
+  }
 }
 
-type AgentOfRun = (recording: Recording, task: RecordedTask, peers: PeerDirectory) => Agent;
-
-/** Runs one recorded run again with an agent that reaches nothing outside, and returns the events that it writes now. */
-export async function eventsOfPass(
-  { recorded, events, pass, scope = { tenant: '', owner: 'replay' } }: RecordedRun,
+async function runAgain(
+  task: TaskRecord,
+  about: Omit<Recording, 'blocked'>,
   agentOf: AgentOfRun,
 ): Promise<readonly NewEvent[]> {
+  const { pass } = about;
   const replay = new Replay();
   for (const event of pass.before) replay.add(event);
   const store = new RecordedStore(pass);
   const run = new TaskRun({
-    ...{ task: taskOf(recorded, scope), store, replay, openLogger: () => silentLogger, scrubber: noScrubber },
+    ...{ task, store, replay, openLogger: () => silentLogger, scrubber: noScrubber },
     ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: Number.MAX_SAFE_INTEGER },
   });
   store.deliver = (seq) => run.notify(seq);
   const unseen = unseenUsage(pass);
   if (unseen) run.charge(unseen);
-  const recording = { agent: recorded.agent, events, pass, blocked: blockedIn(run, store, pass) };
+  const recording = { ...about, blocked: blockedIn(run, store, pass) };
   const peers = recordedPeers(recording);
-  const agent = agentOf(recording, recorded, peers);
   await workOn(run, replay, {
     ...{ store: { append: store.append, lastCrash: undefined }, peers },
-    ...{ agents: new Map([[recorded.agent, agent]]), runSeconds: MAX_SECONDS },
+    ...{ agents: new Map([[task.agent, agentOf(recording, peers)]]), runSeconds: MAX_SECONDS },
   });
   return store.written;
 }
