@@ -1,3 +1,4 @@
+import { LangoError } from './errors.js';
 import type { JsonObject } from './json.js';
 import type { Message } from './message.js';
 import type { NewPush } from './push.js';
@@ -75,6 +76,18 @@ export interface TaskPage {
   /** Empty on the last page. */
   readonly nextPageToken: string;
   readonly totalSize: number;
+}
+
+/** Returns a task of an owner. Rejects with `not-found` for one that is not in the scope. */
+export async function taskOfOwner(
+  journal: Pick<Journal, 'get'>,
+  scope: Scope,
+  taskId: string,
+): Promise<TaskRecord> {
+  const task = await journal.get(scope, taskId);
+  if (task) return task;
+  const message = `You have no task "${taskId}" on this server.`;
+  throw new LangoError('not-found', message, { hint: 'See: lango tasks list' });
 }
 
 /** The events that one read loads. */

@@ -27,10 +27,8 @@ export interface Cell {
   readonly messages: readonly (readonly Part[])[];
   readonly agent: string | undefined;
   readonly record: TaskFile | undefined;
-  /** The name of its folder: equal for equal work, so that a run which was interrupted finds what it did. */
+  /** The name of its folder and file: equal for equal work, so that a run which was interrupted finds what it did. */
   readonly id: string;
-  /** The name of the file with its task. */
-  readonly taskFile: string;
 }
 
 /** The cells of all cases, the models one after the other. Rejects when a record or an instruction cannot be read. */
@@ -56,7 +54,7 @@ async function cellsOfFile(file: CaseFile, ofRecords: boolean): Promise<readonly
       const varied = [model ?? '', text, repeat];
       const id = `${basename(file.path)}-${hashOf([resolve(file.path), work, rubrics, file.judge ?? '', varied, messages])}`;
       const about = { file, one, model, instruction, repeat, messages, agent, record };
-      cells.push({ ...about, isFirst: index === 0, id, taskFile: `${id}.json` });
+      cells.push({ ...about, isFirst: index === 0, id });
     }
   }
   return cells;

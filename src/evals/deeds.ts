@@ -1,6 +1,7 @@
 import type { Use } from '../core/evaluations.js';
-import type { Json, JsonObject } from '../core/json.js';
+import { defined, type Json, type JsonObject } from '../core/json.js';
 import { textOf } from '../core/message.js';
+import { NO_USAGE } from '../core/model.js';
 import type { EventBody } from '../core/task.js';
 import type { RecordedTask, TaskFile } from '../replay/task-file.js';
 
@@ -53,23 +54,19 @@ export function answerOf({ events }: RecordedTask): { readonly text: string; rea
     if (body.type === 'run-end') said = textOf(body.message?.parts ?? []);
   }
   const text = [...texts.values(), said].filter((each) => each !== '').join('\n');
-  return { text, ...(data !== undefined && { data }) };
+  return { text, ...defined({ data }) };
 }
 
 /** The use of a task. What a fork shares was used before. */
 export function useOf({ tasks: [root, ...below] }: Pick<TaskFile, 'tasks'>): Use {
   const events = root!.events.slice(root!.fork?.seq);
   const end = events.findLast(({ body }) => body.type === 'run-end')?.body;
-  const usage = end?.type === 'run-end' ? end.usage : { input: 0, output: 0 };
-  const rows = 'rows' in usage ? (usage.rows ?? []) : [];
-  const all = [events, ...below.map((task) => task.events)];
-  const turns = all.flat().filter(({ body }) => body.type === 'turn-end').length;
+  const { input, output, rows = [] } = end?.type === 'run-end' ? end.usage : NO_USAGE;
+  const all = [...events, ...below.flatMap((task) => task.events)];
+  const turns = all.filter(({ body }) => body.type === 'turn-end').length;
   const cost = rows.some((row) => row.cost === undefined)
     ? undefined
     : rows.reduce((sum, row) => Math.round((sum + row.cost!) * 1e9) / 1e9, 0);
-  return {
-    ...{ tokens: usage.input + usage.output, turns },
-    seconds: (events.at(-1)!.at - events[0]!.at) / 1000,
-    ...(cost !== undefined && { cost }),
-  };
+  const seconds = (events.at(-1)!.at - events[0]!.at) / 1000;
+  return { tokens: input + output, turns, seconds, ...defined({ cost }) };
 }

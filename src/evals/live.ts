@@ -36,7 +36,7 @@ export async function runLive(files: readonly CaseFile[], live: LiveRun): Promis
   const results: CaseResult[] = [];
   // Cases that are done come first: their money is spent.
   const queue = [...cells.entries()].sort(
-    ([, a], [, b]) => Number(done.has(b.taskFile)) - Number(done.has(a.taskFile)),
+    ([, a], [, b]) => Number(done.has(`${b.id}.json`)) - Number(done.has(`${a.id}.json`)),
   );
   const work = async (): Promise<void> => {
     for (let next = queue.shift(); next; next = queue.shift()) {
@@ -68,7 +68,7 @@ async function resultOfCell(cell: Cell, context: CellContext): Promise<CaseResul
 
 /** The task of a cell: the one that this run did before, or a new one. */
 async function doneTask(cell: Cell, { live, start, purse }: CellContext) {
-  const path = join(live.folder, cell.taskFile);
+  const path = join(live.folder, `${cell.id}.json`);
   const known = await readFile(path, 'utf8').catch(() => undefined);
   if (known !== undefined) {
     const task = parseTaskFile(JSON.parse(known));
@@ -76,21 +76,19 @@ async function doneTask(cell: Cell, { live, start, purse }: CellContext) {
     return { path, task };
   }
   const limit = purse.take();
-  let cost = 0;
+  let task: TaskFile | undefined;
   try {
     const home = join(live.folder, cell.id);
-    const asked = live.judgesOnly ? cell.record! : await runCell(cell, start, { home, limit });
-    cost = costOf(asked, live);
-    const left = limit === undefined ? undefined : Math.max(limit - cost, Number.MIN_VALUE);
+    task = live.judgesOnly ? cell.record! : await runCell(cell, start, { home, limit });
+    const left = limit === undefined ? undefined : Math.max(limit - costOf(task, live), Number.MIN_VALUE);
     const judging = { home: join(home, 'judge'), model: cell.file.judge, limit: left, agents: [judge] };
-    const task = await withVerdicts(asked, cell.one, () => start(judging));
-    cost = costOf(task, live);
+    task = await withVerdicts(task, cell.one, () => start(judging));
     await writeFile(`${path}.part`, taskFileText(task), { flush: true });
     await rename(`${path}.part`, path);
     await rm(home, { recursive: true, force: true });
     return { path, task };
   } finally {
-    purse.giveBack(limit, cost);
+    purse.giveBack(limit, task ? costOf(task, live) : 0);
   }
 }
 

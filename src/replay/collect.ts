@@ -1,7 +1,7 @@
 import type { AgentLimits } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import { defined } from '../core/json.js';
-import { readPages, type Journal } from '../core/journal.js';
+import { readPages, taskOfOwner, type Journal } from '../core/journal.js';
 import type { Scope, TaskEvent } from '../core/task.js';
 import type { RecordedTask, TaskPage } from './task-file.js';
 
@@ -26,11 +26,7 @@ interface RecordParts {
 export function createTaskRecords({ tasks, limits: all, node }: RecordParts) {
   const { cost: _, ownerCostPerDay: __, ...limits } = all;
   return async (scope: Scope, taskId: string, after: number): Promise<TaskPage> => {
-    const task = await tasks.get(scope, taskId);
-    if (!task) {
-      const hint = 'See: lango tasks list';
-      throw new LangoError('not-found', `You have no task "${taskId}" on this server.`, { hint });
-    }
+    const task = await taskOfOwner(tasks, scope, taskId);
     const events: RecordedTask['events'][number][] = [];
     let head = after;
     let size = 0;

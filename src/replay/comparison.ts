@@ -120,20 +120,18 @@ function lanesOf(events: readonly Numbered[], { agent, isCut, logins }: LaneOpti
   const lanes = new Map<string, Item[]>();
   /** The number of turns that ended: the text of each is compared apart. */
   let turns = 0;
-  const turnOf = new WeakMap<Item, number>();
   for (const { author = agent, body, seq } of events) {
     if (body.type === 'question' && logins.has(body.question.hash)) continue;
     if (isTaken({ author, body }, agent) || (isCut && body.type === 'run-end')) continue;
     if (body.type === 'turn-end') turns += 1;
-    const lane = laneOf(author, body);
+    const lane = laneOf(author, body) + (body.type === 'text-delta' ? ` ${turns}` : '');
     const items = lanes.get(lane) ?? [];
     lanes.set(lane, items);
     const last = items.at(-1);
     const item: Item = { author, seq, body: comparable(body) };
-    const joined = last && turnOf.get(last) === turns ? joinTexts(last, item) : undefined;
+    const joined = last && joinTexts(last, item);
     if (joined) items[items.length - 1] = joined;
     else items.push(item);
-    turnOf.set(joined ?? item, turns);
   }
   return lanes;
 }

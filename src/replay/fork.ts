@@ -6,7 +6,7 @@ import { textPart } from '../core/message.js';
 import { functionCalls, NO_USAGE, type FunctionResult } from '../core/model.js';
 import type { Agent } from '../core/agent.js';
 import { defined } from '../core/json.js';
-import { readPages, type Journal } from '../core/journal.js';
+import { readPages, taskOfOwner, type Journal } from '../core/journal.js';
 import {
   isInterrupted,
   isTerminal,
@@ -47,11 +47,7 @@ export function createTaskFork({ journal, agents, isTrial }: ForkParts) {
     request: ForkRequest,
     grantFor: (agent: string) => Grant,
   ): Promise<TaskRecord> => {
-    const parent = await journal.get(scope, request.taskId);
-    if (!parent) {
-      const hint = 'See: lango tasks list';
-      throw new LangoError('not-found', `You have no task "${request.taskId}" on this server.`, { hint });
-    }
+    const parent = await taskOfOwner(journal, scope, request.taskId);
     assertForkable(parent, { agents, isTrial });
     const all: TaskEvent[] = [];
     for await (const read of readPages(journal, parent.id, { after: 0, head: parent.head }))

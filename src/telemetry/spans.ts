@@ -1,5 +1,4 @@
-import { LangoError } from '../core/errors.js';
-import { readPages, type Journal } from '../core/journal.js';
+import { readPages, taskOfOwner, type Journal } from '../core/journal.js';
 import { nameAtVendor, type Usage } from '../core/model.js';
 import type { Attribute, Attributes, Span, TaskTrace } from '../core/node-status.js';
 import { isInterrupted, isTerminal } from '../core/task.js';
@@ -29,11 +28,7 @@ const RETRY = 'retry';
  */
 export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
   return async (scope: Scope, taskId: string): Promise<TaskTrace> => {
-    const root = await tasks.get(scope, taskId);
-    if (!root) {
-      const message = `You have no task "${taskId}" on this server.`;
-      throw new LangoError('not-found', message, { hint: 'See: lango tasks list' });
-    }
+    const root = await taskOfOwner(tasks, scope, taskId);
     const spans: Span[] = [];
     // A peer on another node may name any task, so only a child of this task is followed, and only once.
     const seen = new Set([root.id]);
