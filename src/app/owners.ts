@@ -283,7 +283,7 @@ function importOf(parts: MountParts): TaskImport {
 
 function evaluationsOf({ config, agents, root }: MountParts, importTask: TaskImport) {
   const open = async () =>
-    new (await import('../evals/runs.js')).EvaluationRuns(config.home, config.bill.currency);
+    (await import('../evals/runs.js')).createEvaluationRuns(config.home, config.bill.currency);
   let opened: ReturnType<typeof open> | undefined;
   const runs = () => (opened ??= open());
   return {

@@ -30,7 +30,7 @@ export async function runLive(files: readonly CaseFile[], live: LiveRun): Promis
   const cells = await cellsOf(files, live.judgesOnly ?? false);
   const entries = [...cells.map(({ model }) => model), ...files.map((file) => file.judge)];
   const start = await createNodes([...new Set(entries.flatMap((entry) => entry ?? []))], live);
-  const purse = new Purse(live.budget, Math.min(live.parallel, cells.length));
+  const purse = createPurse(live.budget, Math.min(live.parallel, cells.length));
   await mkdir(live.folder, { recursive: true, mode: 0o700 });
   const done = new Set(await readdir(live.folder));
   const results: CaseResult[] = [];
@@ -104,35 +104,28 @@ function costOf(task: TaskFile, { judgesOnly }: LiveRun): number {
   return judges.reduce((sum, cost) => sum + cost, judgesOnly ? 0 : (useOf(task).cost ?? 0));
 }
 
-/** The money of a run. Cases at the same time share what is left, so that all of them together keep to the budget. */
-class Purse {
-  readonly #budget: number | undefined;
-  #left: number;
-  #free: number;
+type Purse = ReturnType<typeof createPurse>;
 
-  constructor(budget: number | undefined, parallel: number) {
-    this.#budget = budget;
-    this.#left = budget ?? Infinity;
-    this.#free = parallel;
-  }
-
-  spend(cost: number): void {
-    this.#left -= cost;
-  }
-
-  /** Takes the share of one case. Throws when nothing is left. */
-  take(): number | undefined {
-    if (this.#budget === undefined) return undefined;
-    if (this.#left <= 0) throw new Error(`The budget of ${this.#budget} is spent; this case was not run.`);
-    const share = this.#left / this.#free;
-    this.#left -= share;
-    this.#free -= 1;
-    return share;
-  }
-
-  giveBack(share: number | undefined, cost: number): void {
-    if (share === undefined) return;
-    this.#left += share - cost;
-    this.#free += 1;
-  }
+/** Makes the purse of a run. Cases at the same time share what is left, so that all of them together keep to the budget. */
+function createPurse(budget: number | undefined, parallel: number) {
+  let [left, free] = [budget ?? Infinity, parallel];
+  return {
+    spend(cost: number): void {
+      left -= cost;
+    },
+    /** Takes the share of one case. Throws when nothing is left. */
+    take(): number | undefined {
+      if (budget === undefined) return undefined;
+      if (left <= 0) throw new Error(`The budget of ${budget} is spent; this case was not run.`);
+      const share = left / free;
+      left -= share;
+      free -= 1;
+      return share;
+    },
+    giveBack(share: number | undefined, cost: number): void {
+      if (share === undefined) return;
+      left += share - cost;
+      free += 1;
+    },
+  };
 }

@@ -5,7 +5,7 @@ import { BoundedCache } from '../core/bounded-cache.js';
 import { codeOf, LangoError } from '../core/errors.js';
 import { caseResult, driftReport } from '../core/evaluations.js';
 import type { CaseResult, EvaluationRun, Evaluations, RunLine } from '../core/evaluations.js';
-import { parseJson } from '../core/json.js';
+import { defined, parseJson } from '../core/json.js';
 import type { TaskFile } from '../replay/task-file.js';
 import { readRecord } from './case-file.js';
 import { compareResults } from './compare.js';
@@ -34,92 +34,83 @@ export async function readResults(path: string) {
   return results.safeParse(parseJson(text)).data;
 }
 
-/** Reads the live runs and the nightly reports in a data folder. Nothing else is kept of them. */
-export class EvaluationRuns {
-  readonly #home: string;
-  readonly #currency: string;
+/** Returns the readers of the live runs and the nightly reports in a data folder. Nothing else is kept of them. */
+export function createEvaluationRuns(home: string, currency: string) {
   /** The lines of runs that have ended, by their names and the times of their results. */
-  readonly #lines = new BoundedCache<string, RunLine>(4 * MOST_RUNS);
-
-  constructor(home: string, currency: string) {
-    this.#home = home;
-    this.#currency = currency;
-  }
-
-  async list(): Promise<Evaluations> {
-    const nights = (await readNights(this.#home)).slice(0, MOST_NIGHTS);
-    return {
-      currency: this.#currency,
-      runs: await this.#runs(),
-      nights: nights.map((night) => ({ ...night, changes: night.changes.slice(0, MOST_CHANGES) })),
-    };
-  }
-
-  /** Rejects with `not-found` for a run that is not there, or has not ended. */
-  async read(name: string, before?: string): Promise<EvaluationRun> {
-    const found = await this.#results(name);
-    const other = before ?? (await this.#runBefore(name, found));
-    const changes = other === undefined ? [] : compareResults(await this.#results(other), found, true);
-    const { mtimeMs: at } = await stat(join(runFolder(this.#home, name), RESULTS_FILE));
-    const compared = other !== undefined && { before: other };
-    return { name, at, currency: this.#currency, results: found, ...compared, changes };
-  }
-
-  /** The task of a result, with the tasks below it. Rejects with `not-found` when it has none. */
-  async readTask(name: string, index: number): Promise<TaskFile> {
-    const { record } = (await this.#results(name))[index] ?? {};
-    if (record === undefined) throw new LangoError('not-found', 'This result has no task.');
-    // The data folder may have moved since the run.
-    return readRecord(join(runFolder(this.#home, name), basename(record)));
-  }
-
-  async #runs(): Promise<readonly RunLine[]> {
-    const entries = await readdir(join(this.#home, RUNS), { withFileTypes: true }).catch(() => []);
-    const folders = entries.filter((entry) => entry.isDirectory() && isRunName(entry.name));
-    const found = await Promise.all(
-      folders.map(async ({ name }) => {
-        const folder = runFolder(this.#home, name);
-        const ended = await stat(join(folder, RESULTS_FILE)).catch(() => undefined);
-        return { name, hasEnded: ended !== undefined, at: (ended ?? (await stat(folder))).mtimeMs };
-      }),
-    );
-    const lines: RunLine[] = [];
-    // One after the other: the results of all at once could be large.
-    for (const run of found.sort((a, b) => b.at - a.at).slice(0, MOST_RUNS))
-      lines.push(await this.#line(run));
-    return lines;
-  }
-
-  async #line({ name, at, hasEnded }: Pick<RunLine, 'name' | 'at' | 'hasEnded'>): Promise<RunLine> {
-    const known = this.#lines.get(`${name} ${at}`);
-    if (known) return known;
-    const all = hasEnded ? await this.#results(name).catch(() => undefined) : undefined;
-    const tasks = all
-      ? all.filter(({ record }) => record !== undefined)
-      : (await readdir(runFolder(this.#home, name))).filter((file) => file.endsWith('.json'));
-    const files = [...Map.groupBy(all ?? [], ({ file }) => file)].map(([file, some]) =>
-      figuresOf(file, some),
-    );
-    const line = { name, at, hasEnded: all !== undefined, tasks: tasks.length, files };
-    if (all) this.#lines.set(`${name} ${at}`, line);
+  const known = new BoundedCache<string, RunLine>(4 * MOST_RUNS);
+  const lineOf = async (run: RunFolder): Promise<RunLine> => {
+    const key = `${run.name} ${run.at}`;
+    const line = known.get(key) ?? (await readLine(home, run));
+    if (line.hasEnded) known.set(key, line);
     return line;
-  }
+  };
+  const lines = async (): Promise<readonly RunLine[]> => {
+    const found: RunLine[] = [];
+    // One after the other: the results of all at once could be large.
+    for (const run of (await foldersIn(home)).slice(0, MOST_RUNS)) found.push(await lineOf(run));
+    return found;
+  };
+  return {
+    async list(): Promise<Evaluations> {
+      const nights = (await readNights(home)).slice(0, MOST_NIGHTS);
+      const shown = nights.map((night) => ({ ...night, changes: night.changes.slice(0, MOST_CHANGES) }));
+      return { currency, runs: await lines(), nights: shown };
+    },
+    /** Rejects with `not-found` for a run that is not there, or has not ended. */
+    async read(name: string, given?: string): Promise<EvaluationRun> {
+      const found = await resultsOf(home, name);
+      const before = given ?? runBefore(name, found, await lines());
+      const changes = before === undefined ? [] : compareResults(await resultsOf(home, before), found, true);
+      const { mtimeMs: at } = await stat(join(runFolder(home, name), RESULTS_FILE));
+      return { name, at, currency, results: found, ...defined({ before }), changes };
+    },
+    /** The task of a result, with the tasks below it. Rejects with `not-found` when it has none. */
+    async readTask(name: string, index: number): Promise<TaskFile> {
+      const { record } = (await resultsOf(home, name))[index] ?? {};
+      if (record === undefined) throw new LangoError('not-found', 'This result has no task.');
+      // The data folder may have moved since the run.
+      return readRecord(join(runFolder(home, name), basename(record)));
+    },
+  };
+}
 
-  async #runBefore(name: string, found: readonly CaseResult[]): Promise<string | undefined> {
-    const files = new Set(found.map(({ file }) => file));
-    const runs = await this.#runs();
-    const older = runs.slice(runs.findIndex((run) => run.name === name) + 1);
-    return older.find((run) => run.files.some(({ file }) => files.has(file)))?.name;
-  }
+type RunFolder = Pick<RunLine, 'name' | 'at' | 'hasEnded'>;
 
-  async #results(name: string): Promise<readonly CaseResult[]> {
-    const path = join(runFolder(this.#home, name), RESULTS_FILE);
-    const found = isRunName(name) ? await readResults(path) : undefined;
-    if (found) return found.results;
-    throw new LangoError('not-found', `There are no results of a run ${name}.`, {
-      hint: 'A run that was interrupted goes on with: lango eval PATH --live --run NAME',
-    });
-  }
+/** The folders of runs, the newest first. */
+async function foldersIn(home: string): Promise<readonly RunFolder[]> {
+  const entries = await readdir(join(home, RUNS), { withFileTypes: true }).catch(() => []);
+  const folders = entries.filter((entry) => entry.isDirectory() && isRunName(entry.name));
+  const found = folders.map(async ({ name }) => {
+    const folder = runFolder(home, name);
+    const ended = await stat(join(folder, RESULTS_FILE)).catch(() => undefined);
+    return { name, hasEnded: ended !== undefined, at: (ended ?? (await stat(folder))).mtimeMs };
+  });
+  return (await Promise.all(found)).sort((a, b) => b.at - a.at);
+}
+
+async function readLine(home: string, { name, at, hasEnded }: RunFolder): Promise<RunLine> {
+  const all = hasEnded ? await resultsOf(home, name).catch(() => undefined) : undefined;
+  const tasks = all
+    ? all.filter(({ record }) => record !== undefined)
+    : (await readdir(runFolder(home, name))).filter((file) => file.endsWith('.json'));
+  const files = [...Map.groupBy(all ?? [], ({ file }) => file)].map(([file, some]) => figuresOf(file, some));
+  return { name, at, hasEnded: all !== undefined, tasks: tasks.length, files };
+}
+
+/** The newest earlier run that has one of the same files of cases. */
+function runBefore(name: string, found: readonly CaseResult[], runs: readonly RunLine[]): string | undefined {
+  const files = new Set(found.map(({ file }) => file));
+  const older = runs.slice(runs.findIndex((run) => run.name === name) + 1);
+  return older.find((run) => run.files.some(({ file }) => files.has(file)))?.name;
+}
+
+async function resultsOf(home: string, name: string): Promise<readonly CaseResult[]> {
+  const path = join(runFolder(home, name), RESULTS_FILE);
+  const found = isRunName(name) ? await readResults(path) : undefined;
+  if (found) return found.results;
+  throw new LangoError('not-found', `There are no results of a run ${name}.`, {
+    hint: 'A run that was interrupted goes on with: lango eval PATH --live --run NAME',
+  });
 }
 
 /** The reports of the nightly comparison, the newest first. */

@@ -1,4 +1,3 @@
-import type { AgentFunction } from '../agents/agent-function.js';
 import type { LoopAgent } from '../agents/agent.js';
 import { shortHash } from '../agents/asked-request.js';
 import type { Agent, PeerDirectory } from '../core/agent.js';
@@ -7,7 +6,7 @@ import type { AskedRequest } from '../core/model.js';
 import type { RequestChange, RequestReport } from '../core/sent-request.js';
 import type { NewEvent, Scope } from '../core/task.js';
 import { memoryOf } from './recorded-agent.js';
-import { RecordedFunctions } from './recorded-functions.js';
+import { recordedFunctions } from './recorded-functions.js';
 import { recordedModel } from './recorded-model.js';
 import { isOfLoop, runsAgain } from './replay.js';
 import { parseTaskFile, type RecordedTask } from './task-file.js';
@@ -83,12 +82,11 @@ export async function rehearse(
   onRequest: Parameters<typeof recordedModel>[1],
 ): Promise<Requests> {
   const rehearsing: Parameters<typeof runsAgain>[1] = (recording, peers) => {
-    const functions = new RecordedFunctions(recording);
     const parts = {
       model: recordedModel(recording, onRequest),
       memory: memoryOf(recording.pass),
       peers: (own: PeerDirectory) => ({ ...peers, list: () => own.list() }),
-      functions: (own: readonly AgentFunction[]) => functions.inPlaceOf(own),
+      functions: recordedFunctions(recording),
       beganAt: recording.pass.events[0]!.at,
     };
     return { profile: agent.profile, run: (run) => agent.rehearse(run, parts) };

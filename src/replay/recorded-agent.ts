@@ -15,7 +15,7 @@ import { answerText } from '../core/model.js';
 import type { RunMemory } from '../core/run.js';
 import { isFromOutside, type TaskEvent } from '../core/task.js';
 import type { Pass, Recording } from './passes.js';
-import { RecordedFunctions } from './recorded-functions.js';
+import { recordedFunctions } from './recorded-functions.js';
 import { recordedModel } from './recorded-model.js';
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
@@ -27,7 +27,6 @@ export function agentOfRecord(recording: Recording, peers: PeerDirectory): Agent
     ...recording.limits,
     ...{ toolOutputBytes: 2 ** 31 - 1, historyTokens: UNLIMITED, entryBytes: UNLIMITED },
   };
-  const functions = new RecordedFunctions(recording);
   const context = {
     ...{ multiAgent: name !== FLAT_AGENT_NAME, nodeId: 'replay', limits, showsReasons: () => true },
     model: recordedModel(recording),
@@ -38,7 +37,8 @@ export function agentOfRecord(recording: Recording, peers: PeerDirectory): Agent
     output: outputOf(recording),
     open(_run, budget) {
       const delegations = new Delegations({ peers, limits, nodeId: context.nodeId, budget });
-      const all = functions.inPlaceOf(ownFunctions(name, () => delegations.transferFunction()));
+      const own = ownFunctions(name, () => delegations.transferFunction());
+      const all = recordedFunctions(recording)(own);
       return () => ({ system: [], functions: all });
     },
   });

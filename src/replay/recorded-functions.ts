@@ -17,88 +17,85 @@ const ANY_ARGUMENTS = { type: 'object', properties: {}, additionalProperties: tr
 const REFUSED_TURNS = 4;
 
 /**
- * The functions of a recorded task, in place of its tools: each call gets the recorded result. Arguments, danger and effect
- * class of a call are as they were recorded; asking a person, keys, repeats and limits are the work of the loop as usual.
+ * Returns a function that puts the functions of a recorded task in place of those of an agent: each call gets the recorded
+ * result, and each further name that was called is a function too. Arguments, danger and effect class of a call are as they
+ * were recorded; asking a person, keys, repeats and limits are the work of the loop as usual. Control functions work as
+ * usual. So does a delegation, unless it was refused because of agents or rules of that time: it is refused again.
  */
-export class RecordedFunctions {
-  readonly #options: Recording;
-  readonly #calls: ReadonlyMap<string, readonly ToolCall[]>;
-  readonly #questions: ReadonlyMap<string, readonly Question[]>;
-
-  constructor(options: Recording) {
-    this.#options = options;
-    const bodies = options.events.map(({ body }) => body);
-    const calls = bodies.filter((body) => body.type === 'tool-call');
-    const asked = bodies.filter((body) => body.type === 'question');
-    this.#calls = Map.groupBy(calls, ({ step }) => rootOf(step));
-    const questions = [...Map.groupBy(asked, ({ step }) => rootOf(step))];
-    this.#questions = new Map(questions.map(([step, all]) => [step, all.map(({ question }) => question)]));
-  }
-
-  /**
-   * The functions of an agent with the recorded results, and one for each further name that was called. Control functions
-   * work as usual. So does a delegation, unless it was refused because of agents or rules of that time: it is refused again.
-   */
-  inPlaceOf(own: readonly AgentFunction[]): readonly AgentFunction[] {
-    const calls = [...this.#calls.values()].flat();
-    const questions = [...this.#questions.values()].flat();
-    const names = new Set([...calls, ...questions].flatMap(({ tool }) => tool ?? []));
+export function recordedFunctions(recording: Recording) {
+  const bodies = recording.events.map(({ body }) => body);
+  const asked = bodies.filter((body) => body.type === 'question');
+  const record: Calls = {
+    ...recording,
+    calls: Map.groupBy(
+      bodies.filter((body) => body.type === 'tool-call'),
+      ({ step }) => rootOf(step),
+    ),
+    questionsAt: (step) =>
+      asked.flatMap(({ step: own, question }) => (rootOf(own) === step ? [question] : [])),
+  };
+  const call: AgentFunction['call'] = (given) => callRecorded(given, record);
+  return (own: readonly AgentFunction[]): readonly AgentFunction[] => {
+    const calls = [...record.calls.values()].flat();
+    const tools = [...calls, ...asked.map(({ question }) => question)].flatMap(({ tool }) => tool ?? []);
+    const names = new Set(tools);
     for (const { name } of own) names.delete(name);
     const replaced = own.map((one): AgentFunction => {
       if (CONTROL_NAMES.includes(one.name)) return one;
-      const isMade = (call: Call) => one.name === TRANSFER_NAME && !this.#calls.has(call.step);
-      return { ...one, call: (call) => (isMade(call) ? one.call(call) : this.#call(call)) };
+      const isMade = ({ step }: Call) => one.name === TRANSFER_NAME && !record.calls.has(step);
+      return { ...one, call: (given) => (isMade(given) ? one.call(given) : call(given)) };
     });
-    const call: AgentFunction['call'] = (given) => this.#call(given);
     return [...replaced, ...[...names].map((name) => ({ name, spec: undefined, first: false, call }))];
-  }
+  };
+}
 
-  async #call(call: Call): Promise<CallOutcome> {
-    const [intent] = this.#calls.get(call.step) ?? [];
-    const questions = this.#questions.get(call.step) ?? [];
-    const given = intent?.arguments ?? questions.find(({ tool }) => tool === call.name)?.arguments;
-    const made = { ...call, arguments: given ?? call.arguments };
-    const tool = this.#toolFor({ ...made, key: keyOf(made) });
-    const limits = { ...this.#options.limits, toolOutputBytes: NO_LIMIT };
-    const outcome = await toolFunction(tool, { approval: 'dangerous', limits }).call({
-      ...made,
-      key: keyOf(made),
-    });
-    return outcome.type === 'result' && this.#isRefusal(call.step, outcome)
-      ? { ...outcome, refused: true }
-      : outcome;
-  }
+/** A recording with its calls and questions by the steps of the calls. */
+interface Calls extends Recording {
+  readonly calls: ReadonlyMap<string, readonly ToolCall[]>;
+  readonly questionsAt: (step: string) => readonly Question[];
+}
 
-  #toolFor({ step, name, key }: Call): Tool {
-    const questions = this.#questions.get(step) ?? [];
-    const approval = questions.find(({ kind }) => kind === 'approval');
-    const isUnsafe = questions.some(({ kind }) => kind === 'outcome-unknown');
-    const effect = isUnsafe ? 'unsafe' : (this.#calls.get(step)?.[0]?.effect ?? 'pure');
-    const description = approval && approval.hash !== key ? describedIn(approval) : undefined;
-    const results = this.#resultsOf(step);
-    return defineTool({
-      ...{ name, description: '', schema: z.object({}), parameters: ANY_ARGUMENTS, effect },
-      danger: approval ? 'dangerous' : 'safe',
-      timeoutMs: NO_LIMIT,
-      ...(description !== undefined && { describe: () => description }),
-      execute: async () => results.shift() ?? this.#options.blocked(),
-    });
-  }
+async function callRecorded(call: Call, record: Calls): Promise<CallOutcome> {
+  const [intent] = record.calls.get(call.step) ?? [];
+  const question = record.questionsAt(call.step).find(({ tool }) => tool === call.name);
+  const made = { ...call, arguments: intent?.arguments ?? question?.arguments ?? call.arguments };
+  const keyed = { ...made, key: keyOf(made) };
+  const limits = { ...record.limits, toolOutputBytes: NO_LIMIT };
+  const outcome = await toolFunction(toolFor(keyed, record), { approval: 'dangerous', limits }).call(keyed);
+  return outcome.type === 'result' && isRefusal(call.step, outcome, record)
+    ? { ...outcome, refused: true }
+    : outcome;
+}
 
-  /** The results of a call in this run: more than one if it asked a person, or was repeated. */
-  #resultsOf(step: string): ToolOutput[] {
-    const { events } = this.#options.pass;
-    const results = events.map(({ body }) => body).filter((body) => body.type === 'tool-result');
-    return results.filter((body) => rootOf(body.step) === step).map((body) => outputOf(body, events));
-  }
+function toolFor({ step, name, key }: Call, record: Calls): Tool {
+  const questions = record.questionsAt(step);
+  const approval = questions.find(({ kind }) => kind === 'approval');
+  const isUnsafe = questions.some(({ kind }) => kind === 'outcome-unknown');
+  const effect = isUnsafe ? 'unsafe' : (record.calls.get(step)?.[0]?.effect ?? 'pure');
+  const description = approval && approval.hash !== key ? describedIn(approval) : undefined;
+  // More than one in this run if the call asked a person, or was repeated.
+  const { events } = record.pass;
+  const outputs = events.flatMap(({ body }) =>
+    body.type === 'tool-result' && rootOf(body.step) === step ? [outputOf(body, events)] : [],
+  );
+  return defineTool({
+    ...{ name, description: '', schema: z.object({}), parameters: ANY_ARGUMENTS, effect },
+    danger: approval ? 'dangerous' : 'safe',
+    timeoutMs: NO_LIMIT,
+    ...(description !== undefined && { describe: () => description }),
+    execute: async () => outputs.shift() ?? record.blocked(),
+  });
+}
 
-  /** The record does not say which calls were refused. It matters only where refusals ended the run. */
-  #isRefusal(step: string, { result }: Extract<CallOutcome, { type: 'result' }>): boolean {
-    const { end, events } = this.#options.pass;
-    if (end?.reason !== 'limit-refusals' || !result.isError) return false;
-    const turns = events.flatMap(({ body }) => (body.type === 'turn-end' ? [body.step] : []));
-    return turns.slice(-REFUSED_TURNS).some((turn) => step.startsWith(`${turn}.`));
-  }
+/** The record does not say which calls were refused. It matters only where refusals ended the run. */
+function isRefusal(
+  step: string,
+  { result }: Extract<CallOutcome, { type: 'result' }>,
+  { pass: { end, events } }: Recording,
+): boolean {
+  if (end?.reason !== 'limit-refusals' || !result.isError) return false;
+  const turns = events.flatMap(({ body }) => (body.type === 'turn-end' ? [body.step] : []));
+  return turns.slice(-REFUSED_TURNS).some((turn) => step.startsWith(`${turn}.`));
 }
 
 function outputOf({ step, result, fromOutside, asks }: ToolResult, events: readonly TaskEvent[]): ToolOutput {
