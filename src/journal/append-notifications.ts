@@ -5,6 +5,9 @@ import type { TaskStore } from '../stores/tasks.js';
 /** Live text is shown this soon, and text that follows at once on shown text, which is most of it, with that of all tasks. */
 const LIVE_SOON_MS = 5;
 const LIVE_TOGETHER_MS = 50;
+/** More subscriptions than this are a crowd, whose text is shown less often: each write costs as much as all that led to it. */
+const CROWD = 25;
+const LIVE_CROWD_MS = 100;
 /** The number of events that a subscription reads at once. */
 const PAGE = 256;
 
@@ -30,7 +33,7 @@ export class AppendNotifications {
   #willPoll = false;
   /** The subscriptions to tasks with new live text. */
   readonly #soon = new Unshown(LIVE_SOON_MS);
-  readonly #together = new Unshown(LIVE_TOGETHER_MS);
+  readonly #together = new Unshown(LIVE_TOGETHER_MS, LIVE_CROWD_MS);
 
   constructor(options: NotificationsOptions) {
     this.#options = options;
@@ -48,7 +51,7 @@ export class AppendNotifications {
     if (!subscriptions) return;
     const shownBefore = performance.now() - LIVE_TOGETHER_MS;
     for (const subscription of subscriptions) {
-      if (!subscription.isLive) continue;
+      if (!subscription.isLive || this.#together.has(subscription)) continue;
       (subscription.shownAt < shownBefore ? this.#soon : this.#together).add(subscription);
     }
   }
@@ -93,12 +96,21 @@ export class AppendNotifications {
 
 /** Subscriptions that are woken together, by one timer: the writes of many streams cost less in one turn of the event loop. */
 class Unshown {
-  readonly #eachMs: number;
+  readonly #fewMs: number;
+  readonly #crowdMs: number;
   #subscriptions = new Set<Subscription>();
   #willWake = false;
+  /** The pause between two wakings, by the size of the last one. */
+  #eachMs: number;
 
-  constructor(eachMs: number) {
-    this.#eachMs = eachMs;
+  constructor(fewMs: number, crowdMs = fewMs) {
+    this.#fewMs = fewMs;
+    this.#crowdMs = crowdMs;
+    this.#eachMs = fewMs;
+  }
+
+  has(subscription: Subscription): boolean {
+    return this.#subscriptions.has(subscription);
   }
 
   add(subscription: Subscription): void {
@@ -116,6 +128,7 @@ class Unshown {
     this.#willWake = false;
     const subscriptions = this.#subscriptions;
     this.#subscriptions = new Set();
+    this.#eachMs = subscriptions.size > CROWD ? this.#crowdMs : this.#fewMs;
     const now = performance.now();
     for (const subscription of subscriptions) subscription.wakeLive(now);
   }

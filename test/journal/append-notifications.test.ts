@@ -52,25 +52,39 @@ describe('a subscription to a task', () => {
   });
 
   it('shows new text within 5 ms, and text that goes on with that of all tasks, every 50 ms', async () => {
-    jest.useFakeTimers({ now: 0 });
-    const body = { type: 'text-delta', artifactId: 'a', text: 'text', replace: false } as const;
-    const texts: readonly LiveText[] = [{ author: undefined, body }];
-    const notifications = new AppendNotifications({ store: new Task(), liveText: () => texts });
-    const { signal } = new AbortController();
-    const shown: Record<string, number[]> = { first: [], second: [] };
-    const show = async (taskId: string, at: number[]) => {
-      const subscription = notifications.subscribe({ taskId, after: 2, signal, isLive: true });
-      await subscription.next(); // The text that is there when it begins.
-      for await (const _ of subscription) at.push(performance.now());
-    };
-    for (const [taskId, at] of Object.entries(shown)) void show(taskId, at);
-    for (let delta = 0; delta < 20; delta += 1) {
-      await jest.advanceTimersByTimeAsync(7);
-      if (delta > 0) notifications.notifyLive('first');
-      if (delta > 2) notifications.notifyLive('second');
-    }
-    await jest.advanceTimersByTimeAsync(50);
-    jest.useRealTimers();
+    const shown = await shownAt({ first: 1, second: 3 }, 20);
     expect(shown).toEqual({ first: [15, 50, 100, 150], second: [30, 50, 100, 150] });
   });
+
+  it('shows text that goes on every 100 ms while many watch', async () => {
+    const tasks = Array.from({ length: 26 }, (_, index) => [`task ${index}`, 1] as const);
+    const shown = await shownAt(Object.fromEntries(tasks), 40);
+    for (const [taskId] of tasks) expect(shown[taskId]).toEqual([15, 50, 100, 200, 300]);
+  });
 });
+
+/** The times at which the text of tasks is shown that gets longer each 7 ms, from the named delta on. */
+async function shownAt(
+  tasks: Readonly<Record<string, number>>,
+  deltas: number,
+): Promise<Readonly<Record<string, readonly number[]>>> {
+  jest.useFakeTimers({ now: 0 });
+  const body = { type: 'text-delta', artifactId: 'a', text: 'text', replace: false } as const;
+  const texts: readonly LiveText[] = [{ author: undefined, body }];
+  const notifications = new AppendNotifications({ store: new Task(), liveText: () => texts });
+  const { signal } = new AbortController();
+  const show = async (taskId: string, at: number[]) => {
+    const subscription = notifications.subscribe({ taskId, after: 2, signal, isLive: true });
+    await subscription.next(); // The text that is there when it begins.
+    for await (const _ of subscription) at.push(performance.now());
+  };
+  const shown = Object.fromEntries(Object.keys(tasks).map((taskId) => [taskId, [] as number[]]));
+  for (const [taskId, at] of Object.entries(shown)) void show(taskId, at);
+  for (let delta = 0; delta < deltas; delta += 1) {
+    await jest.advanceTimersByTimeAsync(7);
+    for (const [taskId, first] of Object.entries(tasks)) if (delta >= first) notifications.notifyLive(taskId);
+  }
+  await jest.advanceTimersByTimeAsync(50);
+  jest.useRealTimers();
+  return shown;
+}
