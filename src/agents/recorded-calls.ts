@@ -3,7 +3,7 @@ import { canonicalJson } from '../core/canonical-json.js';
 import type { JsonObject } from '../core/json.js';
 import type { FunctionResult } from '../core/model.js';
 import type { Run } from '../core/run.js';
-import { isInterrupted, type TaskEvent } from '../core/task.js';
+import { isInterrupted, type BodyOf, type EventBody, type TaskEvent } from '../core/task.js';
 import { intentOf, refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
 import { askPerson, questionHash, withinReplyTime } from './asking.js';
 import { CONTROL_NAMES } from './control-functions.js';
@@ -47,6 +47,12 @@ function keyOf(name: string, given: JsonObject): string {
   return canonicalJson([name, name === TRANSFER_NAME ? { agent, request } : given]);
 }
 
+/** Whether a call is over with this result: no person is asked, and no reply is waited for. */
+export function isLastResult(body: EventBody): body is BodyOf<'tool-result'> | BodyOf<'delegation-end'> {
+  if (body.type === 'delegation-end') return !isInterrupted(body.state);
+  return body.type === 'tool-result' && !body.asks;
+}
+
 /** The results of a record, by function and arguments: each is given once, in order, and then the last one again. */
 export class RecordedResults {
   readonly #left = new Map<string, RecordedResult[]>();
@@ -59,9 +65,7 @@ export class RecordedResults {
       if (body.type === 'tool-call') keys.set(body.step, keyOf(body.tool, body.arguments));
       if (body.type === 'delegation-start')
         keys.set(body.step, keyOf(TRANSFER_NAME, { agent_name: body.agent, request: body.request }));
-      const isLast =
-        body.type === 'delegation-end' ? !isInterrupted(body.state) : !('asks' in body && body.asks);
-      if ((body.type !== 'tool-result' && body.type !== 'delegation-end') || !isLast) continue;
+      if (!isLastResult(body)) continue;
       const key = keys.get(body.step);
       if (key === undefined) continue;
       const { result, fromOutside } = body;

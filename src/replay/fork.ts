@@ -1,3 +1,4 @@
+import { isLastResult } from '../agents/recorded-calls.js';
 import { TRANSFER_NAME } from '../agents/transfer.js';
 import { hashJson } from '../core/canonical-json.js';
 import { LangoError } from '../core/errors.js';
@@ -8,7 +9,6 @@ import type { Agent } from '../core/agent.js';
 import { defined } from '../core/json.js';
 import { readPages, taskOfOwner, type Journal } from '../core/journal.js';
 import {
-  isInterrupted,
   isTerminal,
   narrowGrant,
   type BodyOf,
@@ -31,7 +31,6 @@ interface ForkParts {
 }
 
 type Intent = BodyOf<'tool-call'> | BodyOf<'delegation-start'>;
-type Result = BodyOf<'tool-result'> | BodyOf<'delegation-end'>;
 
 /** The author of the events that a fork begins with. */
 const FORK_AUTHOR = 'fork';
@@ -120,11 +119,6 @@ function intentsIn(bodies: readonly EventBody[]): ReadonlyMap<string, Intent> {
   return intents;
 }
 
-function isLast(body: EventBody): body is Result {
-  if (body.type === 'delegation-end') return !isInterrupted(body.state);
-  return body.type === 'tool-result' && !body.asks;
-}
-
 const NOT_RECORDED =
   'The call has no result: it was under way where this task was forked, and its result is not recorded.';
 
@@ -135,8 +129,9 @@ function closingOf(
   all: readonly TaskEvent[],
 ): readonly EventBody[] {
   const { step } = intent;
-  const isOfCall = (body: EventBody): body is Result => isLast(body) && rootOf(body.step) === step;
-  const known = shared.findLast(isOfCall) ?? all.map(({ body }) => body).findLast(isOfCall);
+  const results = (bodies: readonly EventBody[]) =>
+    bodies.filter(isLastResult).filter((result) => rootOf(result.step) === step);
+  const known = results(shared).at(-1) ?? results(all.map(({ body }) => body)).at(-1);
   if (known?.step === step && shared.includes(known)) return [];
   if (!known) return [endOf(intent, { content: NOT_RECORDED, isError: true })];
   const { state, reason, author, peerContextId, fromOutside } = known as Partial<BodyOf<'delegation-end'>>;
