@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
+import { NO_USAGE } from '../../../src/core/model.js';
 import type { StoredEvent } from '../../../src/storage/rows.js';
 import { RecentEvents } from '../../../src/storage/recent-events.js';
 
@@ -51,6 +53,18 @@ describe('recent events', () => {
     recent.add('new', rows(1, 998));
     expect(recent.read('busy', 0, 10)).toBeUndefined();
     expect(seqs(recent.read('old', 0, 10))).toEqual([1, 2]);
+  });
+
+  it('keep a run that ended until who waits for its end has read it, and no longer', async () => {
+    const recent = new RecentEvents();
+    const end = { type: 'run-end', state: 'completed', usage: NO_USAGE } as const;
+    recent.add('t', [...rows(1, 2), { ...rows(3, 3)[0]!, parsed: end }]);
+    recent.add('running', rows(1, 2));
+    await Promise.resolve();
+    expect(seqs(recent.read('t', 0, 10))).toEqual([1, 2, 3]);
+    await nextTurn();
+    expect(recent.read('t', 0, 10)).toBeUndefined();
+    expect(seqs(recent.read('running', 0, 10))).toEqual([1, 2]);
   });
 
   it('drop their own counts, and continue, when one task alone is too large', () => {
