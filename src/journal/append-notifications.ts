@@ -181,13 +181,24 @@ class Subscription implements AsyncIterableIterator<Watched, undefined> {
   next(): Promise<Result> {
     return new Promise((resolve) => {
       this.#settle = resolve;
-      if (this.#isAwake || this.#hasEnded) void this.#serve();
+      if (this.#isAwake || this.#hasEnded) this.#serve();
     });
   }
 
-  /** Settles the pending call of `next` once there is something for it. */
-  async #serve(): Promise<void> {
+  /** Settles the pending call of `next` once there is something for it: at once, where it is live text alone. */
+  #serve(): void {
     if (this.#isServing) return;
+    if (this.#hasEvents || this.#hasEnded) return void this.#read();
+    this.#isAwake = false;
+    try {
+      const value = this.#advance([]);
+      if (value) this.#answer({ value });
+    } catch (error) {
+      this.#answer(this.#fail(error));
+    }
+  }
+
+  async #read(): Promise<void> {
     this.#isServing = true;
     let result: Result | Promise<Result> | undefined;
     try {
@@ -204,7 +215,10 @@ class Subscription implements AsyncIterableIterator<Watched, undefined> {
       result = this.#fail(error);
     }
     this.#isServing = false;
-    if (!result) return;
+    if (result) this.#answer(result);
+  }
+
+  #answer(result: Result | Promise<Result>): void {
     const settle = this.#settle;
     this.#settle = undefined;
     settle?.(result);
@@ -230,7 +244,7 @@ class Subscription implements AsyncIterableIterator<Watched, undefined> {
 
   readonly #resume = (): void => {
     this.#isAwake = true;
-    if (this.#settle) void this.#serve();
+    if (this.#settle) this.#serve();
   };
 
   /** Moves on to the newest of the events, and adds the live text that follows it. */

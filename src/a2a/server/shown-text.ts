@@ -45,8 +45,8 @@ export class ShownText {
     const shown: (ShownEvent | Whole)[] = [];
     for (const { author, body } of this.#joined(texts)) {
       const ahead = this.#ahead.get(body.artifactId)?.body.text ?? '';
-      // Other text than what was shown is settled by its event.
-      if (body.text.length <= ahead.length || !body.text.startsWith(ahead)) continue;
+      // Other text than what was shown is settled by its event. `startsWith` would compare one character at a time.
+      if (body.text.length <= ahead.length || body.text.slice(0, ahead.length) !== ahead) continue;
       this.#ahead.set(body.artifactId, { author, body });
       const event = { taskId: this.#options.taskId, seq: undefined, at: Date.now(), author, body };
       if (this.#mustReplace(body)) shown.push(this.#whole(event, after, body.text));

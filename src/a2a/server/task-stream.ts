@@ -73,8 +73,9 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
       if (this.#open) await this.#begin(this.#open);
       while (this.#ready.length === 0 && this.#watched) {
         const { value } = await this.#watched.next();
-        if (value) await this.#take(value);
-        else this.#watched = undefined;
+        const waiting = value && this.#take(value);
+        if (waiting) await waiting;
+        if (!value) this.#watched = undefined;
       }
     } catch (error) {
       return this.throw(error);
@@ -117,7 +118,12 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
     this.#watched = journal.watch(task.id, this.#cursor, signal);
   }
 
-  async #take({ events, live }: Watched): Promise<void> {
+  /** A promise only where the journal must be read, or an event was: live text alone makes many small calls. */
+  #take({ events, live }: Watched): Promise<void> | void {
+    return events.length === 0 ? this.#takeLive(live) : this.#takeEvents(events, live);
+  }
+
+  async #takeEvents(events: Watched['events'], live: Watched['live']): Promise<void> {
     const { after, isLast } = this.#rest;
     for (const event of events) {
       const isShown = this.#changes.add(event);
@@ -130,9 +136,14 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
       }
       if (isLast(event)) return this.#close();
     }
-    if (live.length === 0 || this.#cursor < after) return;
+    await this.#takeLive(live);
+  }
+
+  #takeLive(live: Watched['live']): Promise<void> | void {
+    if (live.length === 0 || this.#cursor < this.#rest.after) return;
     const ones = this.#textShown().live(live, this.#cursor);
-    this.#show(ones instanceof Promise ? await ones : ones);
+    if (ones instanceof Promise) return ones.then((read) => this.#show(read));
+    this.#show(ones);
   }
 
   /** Made with the first event: many streams wait for an approval that may never come. */
