@@ -149,6 +149,14 @@ export function functionCalls(content: readonly AnswerBlock[]): readonly Functio
   return content.filter((block) => block.type === 'function-call');
 }
 
+/** The last event of a call that failed, and would fail again. */
+export const modelError = (code: ModelErrorCode, message: string): ModelEvent => ({
+  type: 'error',
+  code,
+  message,
+  retryable: false,
+});
+
 /** The usage of the answer, and of the failed attempts before it, as far as the vendor reported it. */
 export function attemptsOf(last: Exclude<ModelEvent, { type: 'text' }>): readonly SpentUsage[] {
   return last.type === 'error' ? (last.failed ?? []) : [last.answer, ...(last.answer.failed ?? [])];

@@ -120,16 +120,12 @@ export class Adjustments {
   /** The hashes of images that the server could not read. */
   readonly #images = new Set<string>();
   #largestOutput = Infinity;
-  #changes = 0;
+  /** The number of lessons so far: a refusal of a request made before the newest change says nothing about that change. */
+  changes = 0;
 
   constructor(id: string, baseUrl: string) {
     const name = `${id} ${URL.parse(baseUrl)?.hostname}`;
     this.#learned = new Set(KNOWN.flatMap(([pattern, one]) => (pattern.test(name) ? [one] : [])));
-  }
-
-  /** The number of lessons so far: a refusal of a request made before the newest change says nothing about that change. */
-  get changes(): number {
-    return this.#changes;
   }
 
   has(adjustment: Adjustment): boolean {
@@ -146,7 +142,7 @@ export class Adjustments {
       (BAD_IMAGE.test(said) ? this.#learnImage(sent.request) : undefined) ??
       this.#learnRule(param, sent) ??
       this.#learnRule(said, sent);
-    if (change) this.#changes += 1;
+    if (change) this.changes += 1;
     return change;
   }
 
@@ -163,9 +159,9 @@ export class Adjustments {
   }
 
   #learnRule(words: string, sent: SentRequest): Change | undefined {
-    const isMeant = ([, [said, isIn]]: (typeof PARTS)[number]): boolean =>
-      said.test(words) && (isIn?.(sent) ?? true);
-    const [part] = PARTS.find((one) => !this.#learned.has(one[0]) && isMeant(one)) ?? [];
+    const isMeant = ([part, [said, isIn = () => true]]: (typeof PARTS)[number]): boolean =>
+      !this.#learned.has(part) && said.test(words) && isIn(sent);
+    const [part] = PARTS.find(isMeant) ?? [];
     if (!part) return undefined;
     this.#learned.add(part);
     return { part, undo: () => this.#learned.delete(part) };

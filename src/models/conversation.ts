@@ -240,17 +240,14 @@ export const systemText = (system: ModelRequest['system']): string =>
 
 const MAX_INVALID_CHARACTERS = 2_000;
 
-/** A call as a vendor sends it. */
-interface WrittenCall {
-  readonly id: string;
-  readonly name: string;
-  readonly argumentsText: string;
-  /** Whether the vendor has not closed the call. */
-  readonly isOpen: boolean;
-}
-
-/** Parses the call that a model wrote. Missing arguments become an empty object, a missing id a new one. Never throws. */
-export function toFunctionCall({ id, name, argumentsText, isOpen }: WrittenCall): FunctionCall {
+/**
+ * Parses the call that a model wrote; `isOpen` when the vendor has not closed it. Missing arguments become an empty object, a
+ * missing id a new one. Never throws.
+ */
+export function toFunctionCall(
+  { id, name, argumentsText }: Readonly<Record<'id' | 'name' | 'argumentsText', string>>,
+  isOpen: boolean,
+): FunctionCall {
   const args = argumentsIn(argumentsText);
   return {
     type: 'function-call',

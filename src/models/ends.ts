@@ -82,10 +82,11 @@ export function toAnswer(
   // Some servers call an output whole that ends exactly at its limit.
   const end = given === 'whole' && usage.output === maxTokens ? 'limit' : given;
   const quoted = `"${reason.slice(0, MAX_REASON)}"`;
+  const empty = (why: string, again: typeof EMPTY): ModelFailure =>
+    new ModelFailure('empty', `${endpoint.place} gave an empty answer${why}.`, { again, usage });
   switch (end) {
     case 'whole': {
-      if (isEmpty(content))
-        throw new ModelFailure('empty', `${endpoint.place} gave an empty answer.`, { again: EMPTY, usage });
+      if (isEmpty(content)) throw empty('', EMPTY);
       const stopReason = functionCalls(content).length > 0 ? 'function-calls' : 'end';
       return { content: content.map(asWhole), stopReason, usage };
     }
@@ -99,11 +100,7 @@ export function toAnswer(
     case 'refusal':
       return { content, stopReason: 'refusal', usage, ...(!isOwnRefusal && { refusal }) };
     case 'malformed':
-      throw new ModelFailure(
-        'empty',
-        `${endpoint.place} gave an empty answer: the model wrote a call that its vendor could not read (${quoted}).`,
-        { again: MALFORMED, usage },
-      );
+      throw empty(`: the model wrote a call that its vendor could not read (${quoted})`, MALFORMED);
     default: {
       const why = end === 'none' ? 'it gives no reason' : `it gives the reason ${quoted}`;
       const text = `${endpoint.place} ended its answer before it was whole: ${why}. Try again later.`;

@@ -1,4 +1,4 @@
-import { countIn, type JsonObject } from '../core/json.js';
+import { countIn, objectsIn, textIn, type JsonObject } from '../core/json.js';
 import type { AnswerBlock } from '../core/model.js';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -54,9 +54,6 @@ const MIN_EVENTS = 10_000;
 export const mostBytes = (maxTokens: number): number =>
   Math.max(MIN_OUTPUT_BYTES, maxTokens * BYTES_PER_STREAMED_TOKEN);
 
-/** The most events of a response, by the limit of its output. */
-const mostEvents = (maxTokens: number): number => Math.max(MIN_EVENTS, maxTokens * EVENTS_PER_TOKEN);
-
 /** The most that is read of a chunk in one turn of the event loop. */
 const PIECE_BYTES = 4 * 1024;
 const MAX_BLOCKS = 1_000;
@@ -74,7 +71,7 @@ export async function* streamText<Event>(exchange: Exchange<Event>): AsyncGenera
   const { toFailure = (error: unknown) => connectionFailure(error, endpoint) } = exchange;
   using watch = new SilenceWatch(exchange.signal, exchange.silenceMs);
   try {
-    let left = mostEvents(exchange.maxTokens);
+    let left = Math.max(MIN_EVENTS, exchange.maxTokens * EVENTS_PER_TOKEN);
     const texts = new CharacterJoiner();
     for await (const event of exchange.events(watch, exchange)) {
       if (--left < 0) throw tooMuch(exchange);
@@ -226,6 +223,12 @@ export function usageOf(
   const [input, output, cached] = [countIn(given.input), countIn(given.output), countIn(given.cached)];
   return { input, output, cached, ...(written > 0 && { written }) };
 }
+
+/** The texts of a list of parts, of which some have them. */
+export const textsOf = (parts: unknown, member: 'text' | 'refusal' = 'text'): string =>
+  objectsIn(parts)
+    .map((part) => textIn(part[member]))
+    .join('');
 
 /** Throws `ModelFailure` when `text` is not a JSON object. */
 export function parseEvent(text: string): JsonObject {

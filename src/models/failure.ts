@@ -145,7 +145,10 @@ export function vendorFailure(error: VendorError, endpoint: Endpoint): ModelFail
     triesFew: error.status === 500,
     ...(isTemporary || kind === 'redirect' || kind === 'other' ? {} : { about: kind }),
     windowTokens: kind === 'length' ? windowIn(error.body) : undefined,
-    ...(REFUSALS.has(kind) && { refused: { param: textIn(innerError(error.body).param), said } }),
+    // A change of the request may help.
+    ...((kind === 'other' || kind === 'model-name') && {
+      refused: { param: textIn(innerError(error.body).param), said },
+    }),
   });
 }
 
@@ -164,9 +167,6 @@ export function responseFailure(
   };
   return vendorFailure(error, endpoint);
 }
-
-/** The kinds of which a change of the request may help. */
-const REFUSALS: ReadonlySet<Kind> = new Set(['other', 'model-name']);
 
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 
@@ -202,14 +202,10 @@ function kindOf({ status: given, body }: VendorError, said: string): Kind {
 }
 
 function kindNamed(name: unknown, kinds: ReadonlyMap<unknown, Kind>): Kind | undefined {
-  if (typeof name === 'number') return name >= 300 ? specificKind(name) : undefined;
-  const isSpent = typeof name === 'string' && name.endsWith('spend_limit_reached');
-  return isSpent ? 'credit' : kinds.get(name);
-}
-
-/** A gateway may send the status of the vendor behind it in the body. Others repeat their own there. */
-function specificKind(status: number): Kind | undefined {
-  const kind = kindOfStatus(status);
+  if (typeof name === 'string' && name.endsWith('spend_limit_reached')) return 'credit';
+  if (typeof name !== 'number') return kinds.get(name);
+  // A gateway may send the status of the vendor behind it in the body. Others repeat their own there.
+  const kind = kindOfStatus(name);
   return kind === 'rate' || kind === 'overload' || kind === 'credit' ? kind : undefined;
 }
 

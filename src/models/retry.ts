@@ -1,10 +1,11 @@
+import { once } from 'node:events';
 import { errorText, isLangoError } from '../core/errors.js';
 import { defined } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import type { ModelEvent, ModelRequest, SpentUsage } from '../core/model.js';
 import { retryDelayMs } from '../core/retry.js';
 import { wellFormed } from '../core/text.js';
-import { pause } from '../core/time.js';
+import { Deadline } from '../core/time.js';
 import { badAnswer, ModelFailure } from './failure.js';
 
 export interface Call extends Pick<ModelRequest, 'signal' | 'onRetry' | 'deadline' | 'hasFallback'> {
@@ -83,7 +84,9 @@ async function mayRetry(failure: ModelFailure, retries: number, call: Call): Pro
   if (!retryable || retries > most || !hasTime) return false;
   onRetry?.(code, delayMs);
   logger.warn('a model call failed and is retried', { code, reason, delayMs: Math.round(delayMs) });
-  return pause(delayMs, { signal });
+  using wait = new Deadline(signal).expect(delayMs);
+  if (!wait.signal.aborted) await once(wait.signal, 'abort');
+  return wait.hasPassed;
 }
 
 const CANCELED = new ModelFailure('canceled', 'The model call was canceled.');
@@ -100,13 +103,6 @@ function toFailure(error: unknown, { signal, logger }: Call): ModelFailure {
 
 function errorEvent({ code, message, details }: ModelFailure, failed: readonly SpentUsage[]): ModelEvent {
   const { retryable = false, about, retryAfterMs, windowTokens } = details;
-  const spent = failed.length > 0 && { failed };
-  return {
-    type: 'error',
-    code,
-    message,
-    retryable,
-    ...defined({ about, retryAfterMs, windowTokens }),
-    ...spent,
-  };
+  const known = defined({ about, retryAfterMs, windowTokens });
+  return { type: 'error', code, message, retryable, ...known, ...(failed.length > 0 && { failed }) };
 }

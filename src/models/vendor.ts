@@ -53,8 +53,12 @@ function openEndpoint(
 
 /** The settings that all SDKs share, from the options alone: nothing in the environment redirects a request or its key. */
 export function sdkSettings({ fetch }: VendorOptions, endpoint: Endpoint) {
+  const url = new URL(endpoint.baseUrl);
+  // The query of an address, such as the key of a gateway, goes behind the path of each request.
+  const defaultQuery = Object.fromEntries(url.searchParams);
+  url.search = '';
   return {
-    ...addressOf(endpoint),
+    ...{ baseURL: url.href, defaultQuery },
     maxRetries: 0,
     // SilenceWatch sets the deadlines.
     timeout: LONGEST_TIMER_MS,
@@ -63,15 +67,6 @@ export function sdkSettings({ fetch }: VendorOptions, endpoint: Endpoint) {
     fetchOptions: { redirect: 'manual' },
     fetch: refusingFetch(fetch ?? globalThis.fetch, endpoint),
   } as const;
-}
-
-/** The query of an address, such as the key of a gateway, goes behind the path of each request. */
-function addressOf({ baseUrl }: Endpoint) {
-  const url = new URL(baseUrl);
-  if (url.search === '') return { baseURL: baseUrl };
-  const defaultQuery = Object.fromEntries(url.searchParams);
-  url.search = '';
-  return { baseURL: url.href, defaultQuery };
 }
 
 /** Rejects with a `ModelFailure` for a response that is an error: the SDKs keep only a part of its body. */

@@ -61,7 +61,7 @@ export const REQUEST_RULES: readonly Ablation[] = [
   {
     rule: 'The further members of a call are kept.',
     file: 'src/models/openai/output-reader.ts',
-    find: 'draft.members.add(fragment, this.#bounds);',
+    find: 'draft.members.add(fragment, bounds);',
     replace: '',
     red: ['opaque-Gemini', 'opaque-LiteLLM', 'opaque-unknown'],
   },

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import type { APICallError } from '@ai-sdk/provider';
 import { causesOf as causes, codeOf, isLangoError } from '../../core/errors.js';
-import { defined, isJsonObject, objectIn, parseJson } from '../../core/json.js';
+import { defined, isJsonObject, objectIn, parseJson, textIn, type JsonObject } from '../../core/json.js';
 import type { ModelErrorCode, RefusalReason } from '../../core/model.js';
 import {
   badAnswer,
@@ -12,6 +12,7 @@ import {
   vendorFailure,
   type Endpoint,
 } from '../failure.js';
+import { reasonIn } from '../reason.js';
 
 const { isNativeError } = types;
 
@@ -30,11 +31,11 @@ export function toModelFailure(error: unknown, endpoint: Endpoint): ModelFailure
   const { name = '', message = '', data } = objectIn(error) as Partial<Error> & { readonly data?: unknown };
   if (name === 'AI_APICallError') return callFailure(error as Error & ApiError, endpoint);
   if (name === 'AI_TypeValidationError' || name === 'AI_JSONParseError')
-    return unreadable(error as Error & { readonly value?: unknown; readonly text?: string }, endpoint);
+    return unreadable(objectIn(error), endpoint);
   // Packages report a stream that ended without its last event in these words.
   if (name === 'AI_InvalidResponseDataError' && data === undefined)
     return connectionFailure(undefined, endpoint);
-  const text = redacted(String(message), endpoint);
+  const text = reasonIn(String(message), endpoint.apiKey);
   const [, own = ''] = /^AI_(.*)Error$/.exec(name) ?? [];
   const [, code, says, about] = NAMED.find(([names]) => names.test(own)) ?? [];
   if (code) return new ModelFailure(code, `${endpoint.place}${says}${text}`, defined({ about }));
@@ -71,11 +72,8 @@ export function isForeignEvent(error: unknown): boolean {
 }
 
 /** An event that is not in the form that the package expects: often an error of the vendor. */
-function unreadable(
-  { value, text = '' }: { readonly value?: unknown; readonly text?: string },
-  endpoint: Endpoint,
-): ModelFailure {
-  const event = value ?? parseJson(text);
+function unreadable({ value, text }: JsonObject, endpoint: Endpoint): ModelFailure {
+  const event = value ?? parseJson(textIn(text));
   if (isJsonObject(event) && (event.error !== undefined || event.object === 'error'))
     return inStreamFailure(event, endpoint);
   const what = 'sent an event that is not in the form of its API. Check model.package and model.baseUrl.';
@@ -98,11 +96,7 @@ function otherFailure(error: Error, endpoint: Endpoint): ModelFailure {
   const isConnection = causes(error).some((cause) => isLangoError(cause) || isSystemError(cause));
   if (isConnection || /fetch failed|terminated|network|socket|incomplete/i.test(error.message))
     return connectionFailure(error, endpoint);
-  return badAnswer(`${endpoint.place} failed: ${redacted(error.message, endpoint)}`);
+  return badAnswer(`${endpoint.place} failed: ${reasonIn(error.message, endpoint.apiKey)}`);
 }
 
 const isSystemError = (error: unknown): boolean => /^(E[A-Z]+|ERR_STREAM|UND_ERR)/.test(codeOf(error) ?? '');
-
-function redacted(text: string, { apiKey }: Endpoint): string {
-  return apiKey ? text.replaceAll(apiKey, '[API key]') : text;
-}

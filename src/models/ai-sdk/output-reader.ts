@@ -51,11 +51,11 @@ export class AiSdkOutputReader implements OutputReader<Part> {
         break;
       }
       case 'custom':
-        this.#add({ type: part.type, kind: part.kind }, part);
+      case 'reasoning-file': {
+        const { providerMetadata: _, ...own } = part;
+        this.#add(own, part);
         break;
-      case 'reasoning-file':
-        this.#add({ type: part.type, mediaType: part.mediaType, data: plainData(part.data) }, part);
-        break;
+      }
       case 'file': {
         const text = `[The model made a file (${part.mediaType}), which cannot be shown.]`;
         this.#add({ type: 'text', text }, part);
@@ -88,7 +88,7 @@ export class AiSdkOutputReader implements OutputReader<Part> {
     { providerMetadata = {} }: { readonly providerMetadata?: object },
   ): Draft {
     const draft = { part, options: plain(providerMetadata) };
-    this.#bounds.chunk(JSON.stringify(draft));
+    this.#bounds.chunk(written(draft));
     this.#drafts.push(draft);
     this.#bounds.blocks(this.#drafts.length);
     return draft;
@@ -119,13 +119,22 @@ function finished({ part, options }: Draft): readonly AnswerBlock[] {
 }
 
 /** The object as the journal keeps it. */
-const plain = (given: object): JsonObject => keepableObject(JSON.stringify(given)) ?? {};
+const plain = (given: object): JsonObject => keepableObject(written(given)) ?? {};
+
+/** The JSON of an object, with its bytes as Base64. */
+function written(given: object): string {
+  return JSON.stringify(given, function (this: Record<string, unknown>, name, value: unknown) {
+    const own = this[name];
+    return own instanceof Uint8Array ? Buffer.from(own).toString('base64') : value;
+  });
+}
 
 function functionCall({ toolCallId, toolName, input }: PartOf<'tool-call'>) {
   const argumentsText = textIn(input);
   // A package closes a call that a limit has cut with what has arrived.
   const isOpen = keepableObject(argumentsText) === undefined;
-  return { ...toFunctionCall({ id: textIn(toolCallId), name: textIn(toolName), argumentsText, isOpen }) };
+  const call = { id: textIn(toolCallId), name: textIn(toolName), argumentsText };
+  return { ...toFunctionCall(call, isOpen) };
 }
 
 /** A call that the vendor carried out itself. Its result follows. */
@@ -139,12 +148,6 @@ function merged(first: JsonObject, second: JsonObject): JsonObject {
   return Object.fromEntries(
     names.map((name) => [name, { ...objectIn(first[name]), ...objectIn(second[name]) }]),
   );
-}
-
-function plainData(data: { readonly type: string; readonly data?: unknown; readonly url?: URL }): object {
-  if (data.type === 'url') return { type: 'url', url: String(data.url) };
-  const bytes = data.data;
-  return { type: 'data', data: bytes instanceof Uint8Array ? Buffer.from(bytes).toString('base64') : bytes };
 }
 
 /** Reads the counts of version 3 and 4 of the contract, and those of version 2, which are plain numbers. */

@@ -66,8 +66,8 @@ export function fromAiSdk(model: AiSdkModel, options: FromAiSdkOptions = {}): Mo
   const known = knownModel(model, 'The model');
   const { provider: vendor, modelId } = known;
   const [name = ''] = vendor.split('.', 1);
-  const open = (): Promise<KnownModel> => Promise.resolve(known);
-  return providerOf({ logger: silentLogger, ...options, model: modelId }, { name, vendor, open });
+  const parts = { name, vendor, open: async () => known };
+  return providerOf({ logger: silentLogger, ...options, model: modelId }, parts);
 }
 
 type Vendor = Parameters<typeof createVendorProvider<KnownModel>>[1];

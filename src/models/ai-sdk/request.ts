@@ -1,11 +1,4 @@
-import type {
-  LanguageModelV4CallOptions,
-  LanguageModelV4FilePart,
-  LanguageModelV4Message,
-  LanguageModelV4TextPart,
-  LanguageModelV4ToolResultPart,
-  SharedV4ProviderOptions,
-} from '@ai-sdk/provider';
+import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import type { JsonObject } from '../../core/json.js';
 import type { AnswerBlock, FunctionResult, ModelRequest } from '../../core/model.js';
 import {
@@ -20,9 +13,9 @@ import {
 import type { BodyContext } from '../vendor.js';
 import type { KnownModel } from './package.js';
 
-type AssistantMessage = Extract<LanguageModelV4Message, { role: 'assistant' }>;
-type AssistantPart = AssistantMessage['content'][number];
-type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
+type Message = LanguageModelV4CallOptions['prompt'][number];
+type PartOf<Role extends Message['role']> = Extract<Message, { role: Role }>['content'][number];
+type AssistantPart = PartOf<'assistant'>;
 
 /** The type of the opaque block that holds a whole part of an answer. */
 export const PART = 'part';
@@ -89,7 +82,7 @@ const CACHE_MARKS: readonly (readonly [RegExp, SharedV4ProviderOptions])[] = [
 function systemMessages(
   system: ModelRequest['system'],
   mark: SharedV4ProviderOptions | undefined,
-): readonly LanguageModelV4Message[] {
+): readonly Message[] {
   const last = mark ? system.findLastIndex((block) => block.stable) + 1 : 0;
   const messages = [system.slice(0, last), system.slice(last)].map((blocks, at) =>
     marked([{ role: 'system', content: systemText(blocks) }], at === 0 ? mark : undefined),
@@ -97,15 +90,12 @@ function systemMessages(
   return messages.flat().filter(({ content }) => content !== '');
 }
 
-function marked(
-  messages: readonly LanguageModelV4Message[],
-  mark: SharedV4ProviderOptions | undefined,
-): readonly LanguageModelV4Message[] {
+function marked(messages: readonly Message[], mark: SharedV4ProviderOptions | undefined): readonly Message[] {
   const last = messages.at(-1);
   return mark && last ? [...messages.slice(0, -1), { ...last, providerOptions: mark }] : messages;
 }
 
-function toMessages(turn: Turn, model: CallContext['model']): readonly LanguageModelV4Message[] {
+function toMessages(turn: Turn, model: CallContext['model']): readonly Message[] {
   if (turn.role === 'assistant')
     return [{ role: 'assistant', content: turn.content.flatMap(toAssistantParts) }];
   const { results } = turn;
@@ -147,7 +137,7 @@ function joined(content: readonly Content[]): readonly Content[] {
   }, []);
 }
 
-function toResult(result: FunctionResult): LanguageModelV4ToolResultPart {
+function toResult(result: FunctionResult): PartOf<'tool'> {
   const type = result.isError ? 'error-text' : 'text';
   // Some packages send the text alone.
   const output = { type, value: markedText(result) } as const;
@@ -155,7 +145,7 @@ function toResult(result: FunctionResult): LanguageModelV4ToolResultPart {
 }
 
 /** In the versions before 4 of the contract, the bytes of a file stand alone. */
-function toUserPart(content: Content, { specificationVersion }: CallContext['model']): UserPart {
+function toUserPart(content: Content, { specificationVersion }: CallContext['model']): PartOf<'user'> {
   if (content.type === 'text') return { type: 'text', text: content.text };
   const { mediaType, bytes } = content;
   const data = { type: 'data', data: bytes } as const;

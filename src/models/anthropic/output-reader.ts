@@ -127,7 +127,7 @@ export class AnthropicOutputReader implements OutputReader {
     if (type === 'text') return textIn(block.text) ? [{ type, text: textIn(block.text) }] : [];
     if (type === 'tool_use') {
       const argumentsText = inputText || JSON.stringify(block.input ?? {});
-      return [toFunctionCall({ id: textIn(block.id), name: textIn(block.name), argumentsText, isOpen })];
+      return [toFunctionCall({ id: textIn(block.id), name: textIn(block.name), argumentsText }, isOpen)];
     }
     // An incomplete thinking block has no signature. The API refuses it when it is sent back.
     if (textIn(type) === '' || (type === 'thinking' && !textIn(block.signature))) return [];

@@ -11,7 +11,7 @@ import {
 import { withOwnIds } from '../conversation.js';
 import type { Ended } from '../ends.js';
 import { endEvent, eventsOf, streamText } from '../exchange.js';
-import { badAnswer, ModelFailure, type Endpoint } from '../failure.js';
+import { badAnswer, ModelFailure } from '../failure.js';
 import type { OutputEvent } from '../retry.js';
 import { ThoughtSplitter } from '../thoughts.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
@@ -30,18 +30,16 @@ export function createAnthropicProvider(options: VendorOptions): ModelProvider {
     keyVariable: 'ANTHROPIC_API_KEY',
     ownUrl: DEFAULT_BASE_URL,
     api: 'messages',
-    open: (endpoint) => openClient(options, endpoint),
+    async open(endpoint) {
+      const { Anthropic } = await loadPackage('@anthropic-ai/sdk', () => import('@anthropic-ai/sdk'));
+      const { apiKey = '' } = options;
+      return new Anthropic({ ...sdkSettings(options, endpoint), apiKey, openTelemetry: false });
+    },
     output: streamOutput,
   });
 }
 
 type Context = VendorContext<Anthropic>;
-
-async function openClient(options: VendorOptions, endpoint: Endpoint): Promise<Anthropic> {
-  const { Anthropic } = await loadPackage('@anthropic-ai/sdk', () => import('@anthropic-ai/sdk'));
-  const { apiKey = '' } = options;
-  return new Anthropic({ ...sdkSettings(options, endpoint), apiKey, openTelemetry: false });
-}
 
 /** Streams one output. After each pause of the model, another request continues it, with what is left of the limit. */
 async function* streamOutput(request: ModelRequest, context: Context): AsyncGenerator<OutputEvent, void> {

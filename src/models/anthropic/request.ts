@@ -68,21 +68,16 @@ function toolFields(
   turns: readonly Turn[],
   { mark, adjusted }: { readonly mark: Mark; readonly adjusted: BodyContext['adjusted'] },
 ): Pick<Anthropic.MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
-  if (functions.length > 0) return { tools: tools(functions, mark) };
   const contents = turns.flatMap((turn) => (turn.role === 'assistant' ? turn.content : []));
   const called = [...new Set(functionCalls(contents).map(({ name }) => name))];
-  if (called.length === 0) return {};
   const gone = called.map((name) => ({ name, description: 'Cannot be called any more.', parameters: {} }));
-  return { tools: tools(gone, mark), ...(!adjusted.has('tool_choice') && { tool_choice: { type: 'none' } }) };
-}
-
-function tools(functions: VendorRequest['functions'], mark: Mark): Anthropic.Tool[] {
-  return functions.map(({ name, description, parameters }, index) => ({
-    name,
-    description,
-    input_schema: { ...parameters, type: 'object' },
-    ...(index === functions.length - 1 && mark),
+  const declared = functions.length > 0 ? functions : gone;
+  const tools = declared.map(({ name, description, parameters }, index) => ({
+    ...{ name, description, input_schema: { ...parameters, type: 'object' as const } },
+    ...(index === declared.length - 1 && mark),
   }));
+  const isForbidden = declared === gone && !adjusted.has('tool_choice');
+  return tools.length === 0 ? {} : { tools, ...(isForbidden && { tool_choice: { type: 'none' } }) };
 }
 
 function toMessage(turn: Turn, mark: Mark): Anthropic.MessageParam {

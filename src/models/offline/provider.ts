@@ -1,6 +1,6 @@
 import type { SentenceRow } from '../../core/capability.js';
 import type { ModelAnswer, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
-import { answerText } from '../../core/model.js';
+import { answerText, modelError } from '../../core/model.js';
 import { BYTES_PER_TOKEN, estimateTokens } from '../../core/text.js';
 import { outputTokens, requestTokens } from '../conversation.js';
 import type { AgentOf, Decision, OfflineRules } from './decide.js';
@@ -39,13 +39,9 @@ async function* stream(request: ModelRequest, load: LoadRules): AsyncGenerator<M
     if (request.signal.aborted) break;
     yield { type: 'text', text: chunk };
   }
-  if (request.signal.aborted) yield failure('canceled', 'The request was canceled.');
+  if (request.signal.aborted) yield modelError('canceled', 'The request was canceled.');
   else if (output) yield { type: 'end', answer: output };
-  else yield failure('bad-answer', UNREADABLE);
-}
-
-function failure(code: 'canceled' | 'bad-answer', message: string): ModelEvent {
-  return { type: 'error', code, message, retryable: false };
+  else yield modelError('bad-answer', UNREADABLE);
 }
 
 /** Returns undefined for a request that breaks its contract, since a provider never throws. Loads the rules on first use. */

@@ -3,7 +3,7 @@ import { NO_USAGE, type AnswerBlock, type Usage } from '../../core/model.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import { keepableObject, toFunctionCall } from '../conversation.js';
 import { isEnd, reasonOf, type Ended } from '../ends.js';
-import { OutputBounds, parseEvent, usageOf, type OutputReader } from '../exchange.js';
+import { OutputBounds, parseEvent, textsOf, usageOf, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { filteredCategories } from '../reason.js';
 import { Members } from './members.js';
@@ -13,7 +13,7 @@ const DONE = '[DONE]';
 /** Assembles a Chat Completions stream. Real servers leave out any field, and some send `message` in place of `delta`. */
 export class OpenaiOutputReader implements OutputReader {
   readonly #bounds = new OutputBounds();
-  readonly #calls = new CallCollector(this.#bounds);
+  readonly #calls = new CallCollector();
   readonly #members = new Members('chat-message');
   #text = '';
   #hasDelta = false;
@@ -71,19 +71,11 @@ export class OpenaiOutputReader implements OutputReader {
     this.#hasDelta = true;
     this.#hasRefused ||= refusal !== '';
     this.#members.add(delta, this.#bounds);
-    for (const fragment of listIn(delta.tool_calls)) this.#calls.add(objectIn(fragment));
-    const text = this.#bounds.chunk(textOf(delta.content) + refusal);
+    for (const fragment of listIn(delta.tool_calls)) this.#calls.add(objectIn(fragment), this.#bounds);
+    const text = this.#bounds.chunk(textIn(delta.content) + textsOf(delta.content) + refusal);
     this.#text += text;
     return text;
   }
-}
-
-/** The text of content that is a string, or a list of parts of which some have `text`. */
-function textOf(content: unknown): string {
-  if (typeof content === 'string') return content;
-  return listIn(content)
-    .map((part) => textIn(objectIn(part).text))
-    .join('');
 }
 
 function toUsage({ prompt_tokens: input, completion_tokens: output, ...usage }: JsonObject): Usage {
@@ -114,13 +106,8 @@ class CallCollector {
   readonly #drafts: Draft[] = [];
   /** Whether a call grew after a later one had begun: then none is known to be closed. */
   #areInterleaved = false;
-  readonly #bounds: OutputBounds;
 
-  constructor(bounds: OutputBounds) {
-    this.#bounds = bounds;
-  }
-
-  add(fragment: JsonObject): void {
+  add(fragment: JsonObject, bounds: OutputBounds): void {
     const { arguments: args, ...given } = objectIn(fragment.function);
     const [id, name] = [textIn(fragment.id), textIn(given.name)];
     const index = typeof fragment.index === 'number' ? fragment.index : undefined;
@@ -128,8 +115,9 @@ class CallCollector {
     this.#areInterleaved ||= draft !== this.#drafts.at(-1);
     if (id && id !== draft.id) draft.id += id;
     if (name && name !== draft.name) draft.name += name;
-    draft.members.add(fragment, this.#bounds);
-    if (typeof args === 'string') draft.argumentsText += this.#bounds.chunk(args);
+    bounds.blocks(this.#drafts.length);
+    draft.members.add(fragment, bounds);
+    if (typeof args === 'string') draft.argumentsText += bounds.chunk(args);
     else if (args !== undefined && args !== null) draft.argumentsText = JSON.stringify(args);
   }
 
@@ -141,7 +129,7 @@ class CallCollector {
     return this.#drafts.flatMap((draft, at) => {
       const isFollowed = at < this.#drafts.length - 1 && draft.argumentsText !== '';
       const isOpen = this.#areInterleaved || !isFollowed;
-      return [...draft.members.blocks(), toFunctionCall({ ...draft, isOpen })];
+      return [...draft.members.blocks(), toFunctionCall(draft, isOpen)];
     });
   }
 
@@ -152,7 +140,6 @@ class CallCollector {
     const members = new Members('chat-call');
     const draft: Draft = { index, id: '', name: '', argumentsText: '', members, parses: 0 };
     this.#drafts.push(draft);
-    this.#bounds.blocks(this.#drafts.length);
     return draft;
   }
 }

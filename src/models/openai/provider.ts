@@ -2,7 +2,6 @@ import type { OpenAI } from 'openai';
 import { loadPackage } from '../../core/errors.js';
 import type { ModelProvider, ModelRequest } from '../../core/model.js';
 import { endEvent, eventsOf, streamText } from '../exchange.js';
-import type { Endpoint } from '../failure.js';
 import { ThoughtSplitter } from '../thoughts.js';
 import { createVendorProvider, sdkSettings, type VendorContext, type VendorOptions } from '../vendor.js';
 import { OpenaiOutputReader } from './output-reader.js';
@@ -32,22 +31,18 @@ export function createOpenaiProvider(options: OpenaiOptions): ModelProvider {
     keyVariable: 'OPENAI_API_KEY',
     ownUrl: DEFAULT_BASE_URL,
     api: spoken,
-    open: (endpoint) => openClient(options, endpoint),
+    async open(endpoint) {
+      const { OpenAI } = await loadPackage('openai', () => import('openai'));
+      const { apiKey } = options;
+      return new OpenAI({
+        ...sdkSettings(options, endpoint),
+        // The SDK requires a key. For a server without one, `defaultHeaders` removes the header.
+        apiKey: apiKey ?? 'none',
+        defaultHeaders: apiKey === undefined ? { Authorization: null } : {},
+        ...{ adminAPIKey: null, organization: null, project: null },
+      });
+    },
     output: (request, context) => streamOutput(APIS[spoken], request, context),
-  });
-}
-
-async function openClient(options: OpenaiOptions, endpoint: Endpoint): Promise<OpenAI> {
-  const { OpenAI } = await loadPackage('openai', () => import('openai'));
-  const { apiKey } = options;
-  return new OpenAI({
-    ...sdkSettings(options, endpoint),
-    // The SDK requires a key. For a server without one, `defaultHeaders` removes the header.
-    apiKey: apiKey ?? 'none',
-    defaultHeaders: apiKey === undefined ? { Authorization: null } : {},
-    adminAPIKey: null,
-    organization: null,
-    project: null,
   });
 }
 

@@ -3,7 +3,7 @@ import type { AnswerBlock, Usage } from '../../core/model.js';
 import { toFunctionCall } from '../conversation.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import type { Ended } from '../ends.js';
-import { opaque, OutputBounds, parseEvent, usageOf, type OutputReader } from '../exchange.js';
+import { opaque, OutputBounds, parseEvent, textsOf, usageOf, type OutputReader } from '../exchange.js';
 import { inStreamFailure, type Endpoint } from '../failure.js';
 import { PHASE } from './responses-request.js';
 
@@ -98,9 +98,9 @@ export class ResponsesReader implements OutputReader {
     this.#end = end;
     if (this.#drafts.size > 0) return '';
     for (const [at, item] of listIn(end.output).map(objectIn).entries()) {
-      const refusal = textOf(item, 'refusal');
+      const refusal = textsOf(item.content, 'refusal');
       this.#hasRefused ||= refusal !== '';
-      this.#keep(at, { item, text: textOf(item, 'text') + refusal, isOpen: false });
+      this.#keep(at, { item, text: textsOf(item.content) + refusal, isOpen: false });
     }
     return [...this.#drafts.values()].map(({ text }) => text).join('');
   }
@@ -114,8 +114,8 @@ export class ResponsesReader implements OutputReader {
       }
       case 'function_call': {
         const argumentsText = textIn(item.arguments) || text;
-        const names = { id: textIn(item.call_id), name: textIn(item.name) };
-        return [toFunctionCall({ ...names, argumentsText, isOpen: isOpen || item.status === 'incomplete' })];
+        const call = { id: textIn(item.call_id), name: textIn(item.name), argumentsText };
+        return [toFunctionCall(call, isOpen || item.status === 'incomplete')];
       }
       default:
         // Reasoning, and what comes to be. The server stores nothing, so without encrypted content it is useless to it.
@@ -136,10 +136,4 @@ export class ResponsesReader implements OutputReader {
     const isCut = [...this.#drafts.values()].some(({ item }) => item.status === 'incomplete');
     return status === 'completed' && isCut ? 'max_output_tokens' : status;
   }
-}
-
-function textOf({ content }: JsonObject, field: 'text' | 'refusal'): string {
-  return listIn(content)
-    .map((part) => textIn(objectIn(part)[field]))
-    .join('');
 }

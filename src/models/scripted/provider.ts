@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JsonObject } from '../../core/json.js';
+import { modelError } from '../../core/model.js';
 import type { AnswerBlock, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
 import { estimateTokens } from '../../core/text.js';
 
@@ -43,7 +44,7 @@ export function scriptedModel(script: ModelScript): ScriptedModel {
 
 async function* play(output: ScriptedAnswer, request: ModelRequest): AsyncGenerator<ModelEvent, void> {
   if (typeof output === 'object' && 'error' in output) {
-    yield failure('bad-answer', output.error);
+    yield modelError('bad-answer', output.error);
     return;
   }
   const { text = '', calls } = typeof output === 'string' ? { text: output, calls: [] } : output;
@@ -51,7 +52,7 @@ async function* play(output: ScriptedAnswer, request: ModelRequest): AsyncGenera
     // Each chunk has a turn of the event loop of its own, as over a connection.
     await nextTurn();
     if (request.signal.aborted) {
-      yield failure('canceled', 'The model call was canceled.');
+      yield modelError('canceled', 'The model call was canceled.');
       return;
     }
     yield { type: 'text', text: chunk };
@@ -66,7 +67,3 @@ async function* play(output: ScriptedAnswer, request: ModelRequest): AsyncGenera
 }
 
 const CHUNKS = new RegExp(`.{1,${DELTA_CHARACTERS}}`, 'gsu');
-
-function failure(code: 'bad-answer' | 'canceled', message: string): ModelEvent {
-  return { type: 'error', code, message, retryable: false };
-}
