@@ -118,15 +118,13 @@ async function askFor(question: string, { note }: Terminal): Promise<Replied['re
 function questionsReport(questions: readonly string[]): Report {
   const hint =
     'Run this on a terminal to reply, or ask an agent to make the call: the question then comes to you.';
-  const lines = questions.flatMap((question) => question.split('\n'));
-  const shown = lines.map((line) => safeLine(line));
-  return { json: { questions }, lines: [...shown, hint], exitCode: EXIT.failure };
+  const lines = questions.flatMap((question) => question.split('\n').map((line) => safeLine(line)));
+  return { json: { questions }, lines: [...lines, hint], exitCode: EXIT.failure };
 }
 
 function resultReport(result: Extract<CallEnd, { readonly result: unknown }>['result']): Report {
   const texts = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`));
-  const text = texts.join('\n');
-  const lines = text.split('\n').map((line) => safeLine(line));
+  const lines = texts.flatMap((text) => text.split('\n').map((line) => safeLine(line)));
   return { json: result, lines, exitCode: result.isError === true ? EXIT.failure : EXIT.ok };
 }
 

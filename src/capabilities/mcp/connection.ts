@@ -5,7 +5,7 @@ import type * as Library from '@modelcontextprotocol/client';
 import { causesOf, errorText, LangoError } from '../../core/errors.js';
 import { mediaTypeOf } from '../../core/http.js';
 import { oneLine, shorten } from '../../core/text.js';
-import { assertJsonValue, type JsonObject } from '../../core/json.js';
+import { assertJsonValue, listIn, objectIn, type JsonObject } from '../../core/json.js';
 import type { McpServerOptions } from './options.js';
 import { MessageBounds, ProcessTransport } from './process-transport.js';
 import type { Replies } from './elicitation.js';
@@ -131,20 +131,17 @@ export function boundedFetch(egress: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await egress(input, init);
     if (!response.body || mediaTypeOf(response) !== EVENT_STREAM) return response;
-    return new Response(response.body.pipeThrough(bounds()), response);
+    const measured = new MessageBounds(LINES_PER_SECOND);
+    const bounds = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      async transform(chunk, controller) {
+        if (!measured.admit(chunk))
+          throw new LangoError('too-large', 'The MCP server sends messages that are too long or too many.');
+        controller.enqueue(chunk);
+        await nextTurn();
+      },
+    });
+    return new Response(response.body.pipeThrough(bounds), response);
   };
-}
-
-function bounds(): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
-  const measured = new MessageBounds(LINES_PER_SECOND);
-  return new TransformStream({
-    async transform(chunk, controller) {
-      if (!measured.admit(chunk))
-        throw new LangoError('too-large', 'The MCP server sends messages that are too long or too many.');
-      controller.enqueue(chunk);
-      await nextTurn();
-    },
-  });
 }
 
 async function listTools(client: Client, messages: LenientMessages, timeoutMs: number) {
@@ -197,14 +194,11 @@ const PAGES_FIRST = -32042;
 
 /** Reads from an error the pages that a person must open before the call (2025-11-25). Throws any other error. */
 function pagesIn(error: unknown): Readonly<Record<string, unknown>> {
-  const { code, data } = error as {
-    readonly code?: unknown;
-    readonly data?: { readonly elicitations?: unknown };
-  };
-  const pages: unknown = data?.elicitations;
-  if (code !== PAGES_FIRST || !Array.isArray(pages) || pages.length === 0) throw error;
+  const { code, data } = objectIn(error);
+  const pages = listIn(objectIn(data)['elicitations']);
+  if (code !== PAGES_FIRST || pages.length === 0) throw error;
   assertJsonValue(pages);
-  return Object.fromEntries(pages.map((params: unknown, index) => [`${PAGE}${index}`, params]));
+  return Object.fromEntries(pages.map((params, index) => [`${PAGE}${index}`, params]));
 }
 
 function unreachable(error: unknown, stderr: string): LangoError {

@@ -120,8 +120,9 @@ function asksOf(
   asked: State,
   problems: Readonly<Record<string, string>> = {},
 ): NonNullable<ToolOutput['asks']> {
-  const questions = Object.entries(asked.open).map(([name, one]) =>
-    questionText(one, { server, tool, problem: problems[name] }),
-  );
+  const questions = Object.entries(asked.open).map(([name, one]) => {
+    const question = questionText(one, { server, tool });
+    return problems[name] === undefined ? question : `${problems[name]}\n${question}`;
+  });
   return { questions, state: JSON.parse(JSON.stringify(asked)) as Json };
 }

@@ -79,13 +79,9 @@ export function readElicitation(params: unknown): Elicitation | undefined {
 /** The question for a person. All that the server says is quoted on one line, so that it cannot look like our words. */
 export function questionText(
   asked: Elicitation,
-  {
-    server,
-    tool,
-    problem,
-  }: { readonly server: string; readonly tool: string; readonly problem?: string | undefined },
+  { server, tool }: { readonly server: string; readonly tool: string },
 ): string {
-  const start = `${problem ? `${problem}\n` : ''}The MCP server ${server} asks, while it runs ${quoted(tool)}`;
+  const start = `The MCP server ${server} asks, while it runs ${quoted(tool)}`;
   const message = quoted(asked.message, LONGEST_MESSAGE);
   if (asked.mode === 'url') {
     const { host, href } = new URL(asked.url);

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { dataBeside } from '../../core/data-text.js';
-import type { Json, JsonObject } from '../../core/json.js';
+import { defined, type Json, type JsonObject } from '../../core/json.js';
 import { readSchema } from '../../core/json-schema.js';
 import { namesThatFit } from '../../core/model-schema.js';
 import type { Part } from '../../core/message.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
 import { safeLine, safeText } from '../../terminal/safe-text.js';
 import type { CallToolResult, Definition } from './connection.js';
-import type { CallEnd } from './conversation.js';
 import type { McpServerOptions } from './options.js';
+import type { McpServer } from './server.js';
 
 const LONGEST_DESCRIPTION = 1_024;
 /** The longest wait of a call for a server that is started again. The time of the call begins after it. */
@@ -16,13 +16,6 @@ const LONGEST_START_MS = 60_000;
 
 export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'replied'> &
   Partial<Pick<ToolContext, 'tenant' | 'owner'>>;
-
-/** The server that a tool calls. */
-interface ToolServer {
-  /** Rejects when the server cannot be reached. */
-  ready(signal: AbortSignal): Promise<unknown>;
-  call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd>;
-}
 
 /** Names each tool by its name on the server: cleaned, distinct, at most 64 characters, where needed with a hash. */
 export function toolNames(prefix: string, given: readonly string[]): ReadonlyMap<string, string> {
@@ -37,7 +30,7 @@ export function toolNames(prefix: string, given: readonly string[]): ReadonlyMap
 interface McpToolParts {
   readonly name: string;
   readonly options: McpServerOptions;
-  readonly server: ToolServer;
+  readonly server: Pick<McpServer, 'ready' | 'call'>;
 }
 
 /** Makes a tool of a server's definition. Throws `tool` when its arguments cannot be described to a model. */
@@ -118,31 +111,29 @@ function textOf(block: Block, files: Part[]): string {
       return block.text;
     case 'image':
     case 'audio':
-      return addFile({ bytes: block.data, mediaType: block.mimeType, name: block.type }, files);
+      return addFile(files, block.type, { bytes: block.data, mediaType: block.mimeType });
     case 'resource_link':
       return `[a link to ${shortUri(block.uri)}, which was not fetched]`;
     case 'resource': {
       const { uri, mimeType } = block.resource;
       if ('text' in block.resource) return `[${shortUri(uri)}]\n${block.resource.text}`;
-      return addFile({ bytes: block.resource.blob, mediaType: mimeType, name: shortUri(uri) }, files);
+      return addFile(files, shortUri(uri), {
+        bytes: block.resource.blob,
+        ...defined({ mediaType: mimeType }),
+      });
     }
   }
 }
 
-interface File {
-  /** Base64. */
-  readonly bytes: string;
-  readonly mediaType: string | undefined;
-  readonly name: string;
-}
-
-function addFile({ bytes, mediaType, name }: File, files: Part[]): string {
+/** Adds a file to `files`, unless it is too much; `bytes` are Base64. */
+function addFile(files: Part[], name: string, file: Readonly<{ bytes: string; mediaType?: string }>): string {
+  const { bytes, mediaType } = file;
   const size = Buffer.byteLength(bytes, 'base64');
   const about = `${name}, ${mediaType ?? 'of unknown type'}, ${size} bytes`;
   if (files.length >= FILES_MAX) return `[left out, as a result may hold ${FILES_MAX} files: ${about}]`;
   if (size > FILE_MAX_BYTES) return `[left out, as it is larger than ${FILE_MAX_BYTES} bytes: ${about}]`;
   const filename = name.split('/').at(-1) || 'file';
-  files.push({ kind: 'file', bytes, filename, ...(mediaType === undefined ? {} : { mediaType }) });
+  files.push({ kind: 'file', filename, ...file });
   return `[kept as a file of the task: ${about}]`;
 }
 
