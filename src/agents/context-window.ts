@@ -23,13 +23,6 @@ const MIN_RATIO = 0.5;
 
 type Parts = Pick<Request, 'system' | 'functions' | 'maxTokens'>;
 
-interface WindowOptions {
-  readonly run: Run;
-  readonly model: ModelProvider;
-  /** The conversation of earlier tasks. */
-  readonly history: readonly ModelMessage[];
-}
-
 /**
  * The conversation of one run, which is cleared of old results before it fills the context window of the model. Each
  * clearing is recorded, so that a resumed run sends the same.
@@ -42,7 +35,8 @@ export class ContextWindow {
   /** The tokens that the vendor counts for one that is estimated here. */
   #ratio = 1;
 
-  constructor({ run, model, history }: WindowOptions) {
+  /** `history`: the conversation of earlier tasks. */
+  constructor(run: Run, model: ModelProvider, history: readonly ModelMessage[]) {
     this.#run = run;
     this.#model = model;
     this.#entries = history.map((message) => ({ turn: 0, message }));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { oncePerList } from '../core/bounded-cache.js';
+import { objectIn } from '../core/json.js';
 import { functionCalls, type ModelMessage } from '../core/model.js';
 import { oneLine, shorten } from '../core/text.js';
 import { reply, typedFunction, type AgentFunction } from './agent-function.js';
@@ -101,27 +102,24 @@ const SHORTEST_PART = 4;
 function bestOf(query: string, searched: readonly AgentFunction[]): readonly AgentFunction[] {
   const entries = searched.map((one) => {
     const { description = '', parameters = {} } = one.spec ?? {};
-    const keys = Object.keys((parameters['properties'] ?? {}) as object);
-    return { one, name: wordsOf(one.name), text: wordsOf([description, ...keys].join(' ')) };
+    const text = [description, ...Object.keys(objectIn(parameters['properties']))].join(' ');
+    const score = query.includes(one.name) ? Infinity : 0;
+    return { one, name: wordsOf(one.name), text: wordsOf(text), score };
   });
-  // A word of few functions says more than one of many.
-  const weights = wordsOf(query).map((word) => {
-    const number = entries.filter(({ name, text }) => name.includes(word) || text.includes(word)).length;
-    return { word, weight: Math.log(1 + searched.length / (1 + number)) };
-  });
-  const scoreIn = (words: readonly string[], word: string): number => {
-    const isPart = word.length >= SHORTEST_PART && words.some((one) => one.startsWith(word));
-    return words.includes(word) ? 1 : isPart ? PART_WEIGHT : 0;
-  };
-  const scored = entries.map(({ one, name, text }) => ({
-    one,
-    score: weights.reduce(
-      (sum, { word, weight }) => sum + weight * (NAME_WEIGHT * scoreIn(name, word) + scoreIn(text, word)),
-      query.includes(one.name) ? Infinity : 0,
-    ),
-  }));
-  const hits = scored.filter(({ score }) => score > 0);
+  for (const word of wordsOf(query)) {
+    const found = entries.map(({ name, text }) => NAME_WEIGHT * shareIn(name, word) + shareIn(text, word));
+    // A word of few functions says more than one of many.
+    const weight = Math.log(1 + searched.length / (1 + found.filter(Boolean).length));
+    for (const [at, entry] of entries.entries()) entry.score += weight * found[at]!;
+  }
+  const hits = entries.filter(({ score }) => score > 0);
   return hits.sort((a, b) => b.score - a.score).map(({ one }) => one);
+}
+
+/** 1 for a word that is among these, less for one that begins another. */
+function shareIn(words: readonly string[], word: string): number {
+  if (words.includes(word)) return 1;
+  return word.length >= SHORTEST_PART && words.some((one) => one.startsWith(word)) ? PART_WEIGHT : 0;
 }
 
 /** The words of a text, in lower case and without the "s" of the plural. */

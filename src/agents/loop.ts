@@ -53,9 +53,9 @@ interface LoopOptions extends Pick<TurnOptions, 'run' | 'model' | 'budget' | 'sh
  * steps and performs only those without a result.
  */
 export async function runLoop(options: LoopOptions): Promise<RunEnd> {
-  const { run, limits, readable } = options;
+  const { run, limits, readable, model, history } = options;
   const messages = new UserMessages(run);
-  const conversation = new ContextWindow(options);
+  const conversation = new ContextWindow(run, model, history);
   conversation.add(...(await readable(messages.request())));
   const ledger = new CallLedger(limits);
   const requests = new AskedRequests();

@@ -55,7 +55,6 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
   run.signal.throwIfAborted();
   const { content, stopReason, refusal } = given.answer;
   if (refusal) run.logger.warn('the model vendor refused a request', { model: model.id, reason: refusal });
-  const mark = fromOutside ? { fromOutside } : {};
   // Scrubbed here, so that this run and a resumed run perform the same calls.
   const whole: TurnEnd = {
     type: 'turn-end',
@@ -63,7 +62,7 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
     content,
     stopReason,
     usage: given.usage,
-    ...mark,
+    ...(fromOutside && { fromOutside }),
     ...(refusal && { refusal }),
     asked: options.requests.describe(given.request, given.answer.by ?? model.id),
   };

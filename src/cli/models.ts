@@ -1,5 +1,5 @@
 import { choicesIn, type ModelChoice } from '../config/models.js';
-import { nameAtVendor, type ModelPrice } from '../core/model.js';
+import { nameAtVendor } from '../core/model.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report } from '../terminal/terminal.js';
 import { loadConfigOf, type Call, type FolderFlags } from './connection.js';
@@ -9,21 +9,13 @@ interface ModelsFlags extends FolderFlags {
   readonly known?: boolean;
 }
 
-interface Row {
-  /** The places of the configuration that name the model. */
-  readonly keys: readonly string[];
-  readonly model: string;
-  /** Per million tokens; null when it is not known. */
-  readonly price: ModelPrice | null;
-  readonly windowTokens: number | null;
-}
-
 /** `lango models`: the models of the configuration with their prices and windows, and which of them have no price. */
 export async function models(call: Call<ModelsFlags>): Promise<Report> {
   // Loaded on use: the other commands need no part of a server.
   const [{ config }, table] = await Promise.all([loadConfigOf(call), import('../app.js')]);
   const { currency } = config.bill;
-  const rowOf = (id: string, choices: ReturnType<typeof choicesIn> = []): Row => ({
+  // `keys` are the places of the configuration that name the model. What is not known is null.
+  const rowOf = (id: string, choices: ReturnType<typeof choicesIn> = []) => ({
     keys: choices.map(([key]) => key),
     model: id,
     price: table.priceOf(id, config) ?? null,
@@ -38,7 +30,12 @@ export async function models(call: Call<ModelsFlags>): Promise<Report> {
   const width = Math.max(...rows.map(({ model }) => safeLine(model).length), 0);
   return {
     json: { currency, pricesRead: table.PRICES_READ, models: rows, unpriced },
-    lines: rows.map((row) => lineOf(row, { width, currency })),
+    lines: rows.map(({ model, price, windowTokens: tokens, keys }) => {
+      const cost = price ? `${price.input} in, ${price.output} out ${currency}` : 'no price';
+      const window = tokens === null ? 'window unknown' : `${tokens.toLocaleString('en-US')} tokens`;
+      const places = keys.length > 0 ? `  (${keys.join(', ')})` : '';
+      return safeLine(`${model.padEnd(width)}  ${cost.padEnd(24)}  ${window}${places}`);
+    }),
     notes: unpriced.map((model) => {
       const key = `prices.${model.replace(/^\w+\//, '')}`;
       return safeLine(`${model} has no price: bills have its tokens only. Set ${key}.`);
@@ -48,13 +45,3 @@ export async function models(call: Call<ModelsFlags>): Promise<Report> {
 
 const idOf = ({ provider, name }: ModelChoice): string =>
   name === undefined ? provider : `${provider}/${name}`;
-
-function lineOf(
-  { model, price, windowTokens, keys }: Row,
-  { width, currency }: { width: number; currency: string },
-) {
-  const cost = price ? `${price.input} in, ${price.output} out ${currency}` : 'no price';
-  const window = windowTokens === null ? 'window unknown' : `${windowTokens.toLocaleString('en-US')} tokens`;
-  const places = keys.length > 0 ? `  (${keys.join(', ')})` : '';
-  return safeLine(`${model.padEnd(width)}  ${cost.padEnd(24)}  ${window}${places}`);
-}

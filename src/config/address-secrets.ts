@@ -18,13 +18,9 @@ export function addressSecrets(settings: unknown): readonly string[] {
     if (!HAS_VALUES.test(text)) return [];
     const url = WEB.test(text) ? URL.parse(text) : LOGIN.test(text) ? URL.parse(`http://${text}`) : null;
     if (!url) return [];
-    const ofQuery = url.search
-      .slice(1)
-      .split('&')
-      .flatMap((pair) => {
-        const [name = '', value = ''] = pair.split(/=(.*)/s);
-        return KEY_NAMES.test(name) || KEY_SHAPE.test(value) ? [value] : [];
-      });
+    const ofQuery = [...url.search.matchAll(/[?&]([^=&]*)=([^&]*)/g)]
+      .filter(([, name, value]) => KEY_NAMES.test(name!) || KEY_SHAPE.test(value!))
+      .map(([, , value]) => value!);
     return [...ofQuery, url.password].flatMap((value) => [value, percentDecoded(value)]);
   });
   return [...new Set(found)].filter(({ length }) => length >= MIN_LENGTH);

@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { readSecretFile, type Variables } from './secret-files.js';
 
-/** Every environment variable that Lango reads. */
+/** Every environment variable that Lango reads, with the name that other programs use too. */
 export const ENV_VARIABLES = {
   home: { name: 'LANGO_HOME', description: 'The data folder. Default: `~/.lango`.' },
   configFile: {
@@ -33,14 +33,17 @@ export const ENV_VARIABLES = {
   },
   httpsProxy: {
     name: 'HTTPS_PROXY',
+    also: 'https_proxy',
     description: 'The proxy for https addresses, if the file has no `egress.proxy`. Also `https_proxy`.',
   },
   httpProxy: {
     name: 'HTTP_PROXY',
+    also: 'http_proxy',
     description: 'The proxy for http addresses, if the file has no `egress.proxy`. Also `http_proxy`.',
   },
   noProxy: {
     name: 'NO_PROXY',
+    also: 'no_proxy',
     description: 'The hosts without a proxy, if the file has no `egress.noProxy`. Also `no_proxy`.',
   },
   anthropicBaseUrl: {
@@ -49,6 +52,7 @@ export const ENV_VARIABLES = {
   },
   openaiBaseUrl: {
     name: 'OPENAI_BASE_URL',
+    also: 'OPENAI_API_BASE',
     description:
       'The address of the provider `openai`, if the file has no `model.baseUrl` or `embedding.baseUrl`. Also `OPENAI_API_BASE`.',
   },
@@ -63,14 +67,6 @@ export const ENV_VARIABLES = {
     description: 'Any value but 0 turns colors on, also without a terminal. `NO_COLOR` overrides it.',
   },
 } as const;
-
-/** Further names of variables, which other programs read too. */
-const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
-  HTTPS_PROXY: ['https_proxy'],
-  HTTP_PROXY: ['http_proxy'],
-  NO_PROXY: ['no_proxy'],
-  OPENAI_BASE_URL: ['OPENAI_API_BASE'],
-};
 
 /** The variables of this table that hold secrets: each may be in a file, which the variable with `_FILE` names. */
 export const SECRET_VARIABLES = [
@@ -95,9 +91,9 @@ export interface Env extends Omit<Texts, 'home' | 'noColor' | 'forceColor'> {
 
 /** The only reader of `process.env`. An empty variable counts as not set. */
 export function readEnv(env: Variables = process.env): Env {
-  const read = Object.entries(ENV_VARIABLES).map(([key, { name }]) => {
-    const others = OTHER_NAMES[name] ?? [];
-    return [key, [name, ...others].map((one) => env[one]?.trim()).find(Boolean)];
+  const named = Object.entries<{ readonly name: string; readonly also?: string }>(ENV_VARIABLES);
+  const read = named.map(([key, { name, also = name }]) => {
+    return [key, [env[name], env[also]].map((text) => text?.trim()).find(Boolean)];
   });
   const texts = Object.fromEntries(read) as Texts;
   const inFiles = SECRET_VARIABLES.flatMap((key) => {

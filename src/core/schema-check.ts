@@ -25,14 +25,12 @@ export function schemaProblems(
   const { enum: listed } = schema;
   if (Array.isArray(listed) && !listed.some((one: Json) => isSame(one, value)))
     return [{ path, text: `expected one of ${listed.map((one) => JSON.stringify(one)).join(', ')}` }];
-  return [...ownProblems(schema, value, path), ...branchProblems(schema, value, path)];
-}
-
-function ownProblems(schema: JsonObject, value: Json | undefined, path: Path): readonly SchemaProblem[] {
-  if (isJsonObject(value)) return objectProblems(schema, value, path);
   const items = Array.isArray(value) ? (value as readonly Json[]) : [];
-  const wrong = items.flatMap((item, at) => schemaProblems(itemSchema(schema, at), item, [...path, at]));
-  return [...limitProblems(schema, value, path), ...wrong];
+  return [
+    ...(isJsonObject(value) ? objectProblems(schema, value, path) : limitProblems(schema, value, path)),
+    ...items.flatMap((item, at) => schemaProblems(itemSchema(schema, at), item, [...path, at])),
+    ...branchProblems(schema, value, path),
+  ];
 }
 
 function objectProblems(schema: JsonObject, value: JsonObject, path: Path): readonly SchemaProblem[] {

@@ -139,7 +139,11 @@ function toEgressError(error: unknown, url: URL, { signal, privateHint, proxyFor
   const way = proxy ? ` through the proxy ${proxy.host}` : '';
   const why = typeof code === 'string' ? code : 'connection lost';
   const status = text.includes(TUNNEL) ? /HTTP\/1\.\d (\d+)/.exec(text)?.[1] : undefined;
-  const reason = status ? `. The proxy ${proxy!.host} ${refusal(status, url)}` : `${way} (${why}).`;
+  const refusal =
+    status === '407'
+      ? 'wants another user name and password (HTTP 407): set them in egress.proxy.'
+      : `opens no connection to ${url.hostname}:${portOf(url)} (HTTP ${status}).`;
+  const reason = status ? `. The proxy ${proxy!.host} ${refusal}` : `${way} (${why}).`;
   const message = `${url.host} cannot be reached${reason}`;
   // The error of Node 22 for a tunnel holds the password of the proxy.
   return new LangoError('unavailable', message, { ...(!status && { cause: error }), retryable: true });
@@ -147,13 +151,6 @@ function toEgressError(error: unknown, url: URL, { signal, privateHint, proxyFor
 
 /** Begins Node's error for a proxy that opens no tunnel. Its end is the status line of the proxy. */
 const TUNNEL = 'Failed to establish tunnel';
-
-/** The reason of a proxy that refuses a connection, as the rest of a sentence about it. */
-function refusal(status: string, url: URL): string {
-  return status === '407'
-    ? 'wants another user name and password (HTTP 407): set them in egress.proxy.'
-    : `opens no connection to ${url.hostname}:${portOf(url)} (HTTP ${status}).`;
-}
 
 const UNKNOWN_AUTHORITY =
   'If you trust it, set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority (PEM) and start again.';
