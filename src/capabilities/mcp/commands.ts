@@ -14,7 +14,6 @@ import type { McpServer } from './server.js';
 import type { MCP_SETTINGS } from './settings.js';
 
 export type McpCall<Flags = object> = CommandCall<SettingsContext<typeof MCP_SETTINGS>, Flags>;
-type Servers = ReadonlyMap<string, McpServer>;
 type Tool = McpServer['offers'][number];
 
 const DESCRIPTION_CHARACTERS = 100;
@@ -137,7 +136,7 @@ export async function acceptTools(call: McpCall, name: string): Promise<Report> 
   return { json: { accepted }, lines: [accepted.length === 0 ? none : safeLine(done)] };
 }
 
-function requireServer(servers: Servers, name: string): McpServer {
+function requireServer(servers: ReadonlyMap<string, McpServer>, name: string): McpServer {
   const server = servers.get(name);
   if (server) return server;
   const known = [...servers.keys()].join(', ') || 'none';

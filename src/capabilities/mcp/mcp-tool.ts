@@ -7,8 +7,8 @@ import type { Part } from '../../core/message.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
 import { safeLine, safeText } from '../../terminal/safe-text.js';
 import type { CallToolResult, Definition } from './connection.js';
+import type { CallEnd } from './conversation.js';
 import type { McpServerOptions } from './options.js';
-import type { McpServer } from './server.js';
 
 const LONGEST_DESCRIPTION = 1_024;
 /** The longest wait of a call for a server that is started again. The time of the call begins after it. */
@@ -30,7 +30,11 @@ export function toolNames(prefix: string, given: readonly string[]): ReadonlyMap
 interface McpToolParts {
   readonly name: string;
   readonly options: McpServerOptions;
-  readonly server: Pick<McpServer, 'ready' | 'call'>;
+  readonly server: {
+    /** Rejects when the server cannot be reached. */
+    ready(signal: AbortSignal): Promise<unknown>;
+    call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd>;
+  };
 }
 
 /** Makes a tool of a server's definition. Throws `tool` when its arguments cannot be described to a model. */

@@ -123,7 +123,6 @@ export class McpServer implements ToolSource {
     return this.#accepted.accept();
   }
 
-  /** Rejects when the server cannot be reached. */
   async ready(signal: AbortSignal): Promise<Connection> {
     if (this.#failure && Date.now() < this.#failure.retryAt) throw this.#failure.error;
     const connection = this.#checking.then(() => this.#connect());

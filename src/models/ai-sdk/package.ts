@@ -81,15 +81,13 @@ export async function loadModel(
 ): Promise<KnownModel> {
   const loaded = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
   const create = factoryOf(loaded, name, factory);
-  const provider: unknown = create({ ...DEFAULT_OPTIONS[name], ...options });
-  const made: unknown = isProvider(provider) ? provider.languageModel(model) : (provider as Factory)(model);
+  const provider = create({ ...DEFAULT_OPTIONS[name], ...options }) as Provider;
+  const made: unknown = provider.languageModel ? provider.languageModel(model) : provider(model);
   return knownModel(made, `${name} with the model ${model}`);
 }
 
 type Factory = (settings: unknown) => unknown;
-
-const isProvider = (value: unknown): value is { readonly languageModel: Factory } =>
-  typeof (value as { readonly languageModel?: unknown } | null)?.languageModel === 'function';
+type Provider = Factory & { languageModel?(model: string): unknown };
 
 function factoryOf(
   loaded: Readonly<Record<string, unknown>>,
