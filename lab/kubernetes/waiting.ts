@@ -71,7 +71,8 @@ export async function prepareWaiting(release: Release): Promise<void> {
 /** Waits until the autoscaler has made as many replicas as it may, and then for the end of all but one. */
 export async function scaleByWaiting(release: Release): Promise<void> {
   const ended = new AbortController();
-  const samples = sample(release, ended.signal);
+  // A sample that fails ends the samples alone.
+  const samples = sample(release, ended.signal).catch(console.error);
   try {
     await release.untilReplicas(MOST_REPLICAS);
     await release.untilReplicas(1, 1_200);
