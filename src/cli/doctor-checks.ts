@@ -8,7 +8,7 @@ import type { LoadedConfig } from '../config/load.js';
 import { loadToken } from '../config/node-credentials.js';
 import { folderProblem } from '../disk/private-file.js';
 import { errorText, isLangoError } from '../core/errors.js';
-import { describeProxies, proxiesOf } from '../http/proxy.js';
+import { createProxyChoice, describeProxies, proxiesOf } from '../http/proxy.js';
 
 /** One result of `lango doctor`. */
 export interface CheckResult {
@@ -136,12 +136,17 @@ async function busyPort(host: string, port: number): Promise<string | undefined>
   }
 }
 
-/** Tells the proxies of outgoing requests, and whether each accepts connections. */
+/** Tells the proxies of outgoing requests, whether this Node sends any through them, and whether each accepts connections. */
 export async function checkProxy({ egress }: LoadedConfig['settings']): Promise<CheckResult> {
   const check = 'proxy';
   const text = describeProxies(egress);
   if (text === undefined)
     return ok(check, 'none: requests leave directly (egress.proxy, HTTPS_PROXY, HTTP_PROXY)');
+  try {
+    createProxyChoice(egress);
+  } catch (error) {
+    return failedBy(check, error);
+  }
   const { connectProblem } = await import('../http/checked-connections.js');
   for (const proxy of proxiesOf(egress)) {
     const problem = await connectProblem(proxy);

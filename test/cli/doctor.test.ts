@@ -31,6 +31,21 @@ describe('lango doctor', () => {
     expect(made).toEqual([false, false, false]);
   });
 
+  it('says that a proxy needs a newer Node than this one', async () => {
+    const home = await makeHome('egress: { proxy: "http://127.0.0.1:9" }');
+    const { node } = process.versions;
+    const claim = (value: string) =>
+      Object.defineProperty(process.versions, 'node', { value, configurable: true });
+    claim('22.20.0');
+    const { code, stdout } = await langoHere(['doctor'], { env: home.env }).finally(() => claim(node));
+    await home.remove();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^fail {2}proxy: A proxy needs Node 22\.21 or 24\.5, or newer; this is 22\.20\.0\./m,
+    );
+    expect(stdout).toContain('set egress.proxy: direct');
+  });
+
   it('recognizes the running server, and checks whether its address leads back to it', async () => {
     const home = await makeHome('a2a: { baseUrl: "http://127.0.0.1:1" }\ndisk: { tasksMb: 5 }');
     const server = await startServer(home);
