@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { Json, JsonObject } from './json.js';
+import type { Artifact, Message, Part } from './message.js';
 import type { Origin } from './origin.js';
 import { TASK_STATES } from './task-states.js';
 
 /*
- * The entries of the journal, and all that they hold. The types of task.ts, message.ts and model.ts are those of these
- * schemas. An entry of a file or of another node is checked by them; members that are not named here are kept as they are.
+ * The entries of the journal, and all that they hold. The types of task.ts and model.ts are those of these schemas. An
+ * entry of a file or of another node is checked by them; members that are not named here are kept as they are.
  */
 
 const text = z.string();
@@ -57,7 +58,7 @@ export const grant = form({
 
 const extras = { mediaType: text.optional(), filename: text.optional(), metadata: object.optional() };
 
-export const part = z.union([
+const part: z.ZodType<Part> = z.union([
   form({ kind: z.literal('text'), text, ...extras }),
   form({ kind: z.literal('data'), data: json, ...extras }),
   form({ kind: z.literal('file'), bytes: text, ...extras }),
@@ -72,8 +73,12 @@ const withParts = {
 };
 const role = z.enum(['user', 'agent']);
 
-export const message = form({ ...withParts, role, referenceTaskIds: list(text).optional() });
-export const artifact = form({ ...withParts, name: text.optional(), description: text.optional() });
+const messageShape = { ...withParts, role, referenceTaskIds: list(text).optional() };
+const message: z.ZodType<Message> = form(messageShape);
+const artifact: z.ZodType<Artifact> = form({
+  ...withParts,
+  ...{ name: text.optional(), description: text.optional() },
+});
 
 const tokens = { input: amount, output: amount, cached: amount, written: amount.optional() };
 
@@ -208,7 +213,7 @@ export const eventBody = z.discriminatedUnion('type', [
   typed('artifact', {
     ...{ artifact, append: flag, lastChunk: flag.optional(), metadata: object.optional() },
     /** The artifact holds the parts of this message, which is the whole response in place of a task. */
-    reply: form({ ...message.shape, contextId: text, taskId: text })
+    reply: form({ ...messageShape, contextId: text, taskId: text })
       .omit({ parts: true })
       .optional(),
     /** Holds the parts of the artifact. */

@@ -1,15 +1,34 @@
-import type { z } from 'zod';
-import type { artifact, message, part } from './event-schema.js';
-import { isJsonObject } from './json.js';
+import { isJsonObject, type Json, type JsonObject } from './json.js';
 
 /** A part of a message or artifact (A2A 1.0 section 4.1.6). `bytes` is base64 text, so that a part is plain JSON. */
-export type Part = Readonly<z.output<typeof part>>;
+export type Part =
+  | ({ readonly kind: 'text'; readonly text: string } & PartExtras)
+  | ({ readonly kind: 'data'; readonly data: Json } & PartExtras)
+  | ({ readonly kind: 'file'; readonly bytes: string } & PartExtras)
+  | ({ readonly kind: 'file'; readonly url: string } & PartExtras);
 
 /** Base64 text of either alphabet, with or without its padding. */
 export const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 
-export type Message = Readonly<z.output<typeof message>>;
-export type Artifact = Readonly<z.output<typeof artifact>>;
+type PartExtras = Readonly<{ mediaType?: string; filename?: string; metadata?: JsonObject }>;
+
+export interface Message {
+  readonly id: string;
+  readonly role: 'user' | 'agent';
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+  readonly referenceTaskIds?: readonly string[];
+}
+
+export interface Artifact {
+  readonly id: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+}
 
 /** Checks a value from code that is not type-checked. */
 export function isPart(value: unknown): value is Part {

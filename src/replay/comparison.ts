@@ -177,7 +177,7 @@ type LeftOut = Readonly<Record<'from' | 'isLive' | 'asked', unknown>>;
 function comparable(body: EventBody): EventBody {
   const { from: _, isLive: __, asked: ___, ...rest } = sorted(body) as EventBody & LeftOut;
   const hasQuestions = rest.type === 'question' || 'questions' in rest || rest.type === 'run-end';
-  return hasQuestions ? (withoutExpiry(rest) as unknown as EventBody) : rest;
+  return hasQuestions ? (withoutExpiry(rest as unknown as Json) as unknown as EventBody) : rest;
 }
 
 /** Agents that worked at the same time are on a bill in the order in which they were ready. */
