@@ -16,6 +16,7 @@ const ALLOWED: ReadonlySet<string> = new Set([
   '@a2a-js/sdk',
   'better-sqlite3',
   'commander',
+  'eventsource-parser', // one small file, of the readers of streams
   'jose', // loaded by the SDK
   'picocolors', // loaded by the command line
   'zod',
