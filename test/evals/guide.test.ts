@@ -92,6 +92,8 @@ async function walk() {
 const VARYING: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID'],
   [/\b[0-9a-f]{16}(?:[0-9a-f]{48}|…)?(?![0-9a-f])/g, 'HASH'],
+  // A text is shown from before its first difference: hashes that begin alike are different later.
+  [/ …\w*"?/g, ' …'],
   [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
   [/\d+(?:\.\d)? (tokens|events|ms|s)\b/g, 'N $1'],
 ];
