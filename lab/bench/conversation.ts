@@ -2,6 +2,7 @@ import type { Figure } from './figures.js';
 import { figureOf, quantile, ratios } from './figures.js';
 import type { CostReport } from './load.js';
 import { drive, measure } from './load.js';
+import { EXTENSIONS } from '../../src/core/extensions.js';
 import { tokensAsked } from './requests.js';
 import type { Scenario } from './scenario.js';
 import { inTurns, samplesOf } from './scenario.js';
@@ -90,7 +91,12 @@ async function ask(target: Target, { text }: Way, contexts: readonly string[]): 
   const report = await measure(target, {
     connections: 1,
     requests: contexts.length,
-    call: (index) => ({ method: 'SendMessage', text, contextId: contexts[index]! }),
+    call: (index) => ({
+      method: 'SendMessage',
+      text,
+      contextId: contexts[index]!,
+      extension: EXTENSIONS.usage,
+    }),
     check: (answer) => void tokens.push(tokensAsked(answer)),
   });
   return { ...report, tokens };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { EXTENSIONS } from '../../src/core/extensions.js';
 import type { BenchResponse } from './connection.js';
 import type { Kind } from './target.js';
 import { TOKEN } from './target.js';
@@ -24,6 +25,8 @@ interface MessageCall {
   readonly text: string;
   readonly contextId?: string;
   readonly taskId?: string;
+  /** The extension that the client asks for. */
+  readonly extension?: string;
 }
 
 /** A JSON-RPC request as the bytes of HTTP. It differs between servers only in path and token. */
@@ -37,6 +40,7 @@ export function callText(kind: Kind, call: Call): string {
     `Content-Length: ${Buffer.byteLength(body)}`,
     'A2A-Version: 1.0',
     `Authorization: Bearer ${TOKEN}`,
+    ...('extension' in call ? [`A2A-Extensions: ${call.extension}`] : []),
   ];
   return `${head.join('\r\n')}\r\n\r\n${body}`;
 }
@@ -65,7 +69,7 @@ export function requireText(answer: BenchResponse, expected: string): void {
 /** The tokens that the model got for this response. Throws when the response has no such number. */
 export function tokensAsked(answer: BenchResponse): number {
   requireCompleted(answer);
-  const [, tokens] = /"urn:lango:a2a:usage:v1":\{"input":(\d+)/.exec(answer.text()) ?? [];
+  const [, tokens] = new RegExp(`"${EXTENSIONS.usage}":\\{"input":(\\d+)`).exec(answer.text()) ?? [];
   if (tokens === undefined) throw new Error('an answer did not say how much the model was given');
   return Number(tokens);
 }
