@@ -94,7 +94,7 @@ type Filter = z.output<typeof filterSchema>;
 
 function parseFilter(text: string): Filter {
   const words = text.split(/\s+/).filter((word) => word !== '');
-  const entries = words.map((word): readonly string[] => /^(.*?)=(.*)$/.exec(word)?.slice(1) ?? [word]);
+  const entries = words.map((word) => /^(.*?)=(.*)$/.exec(word)?.slice(1) ?? [word, '']);
   const { data } = filterSchema.safeParse(Object.fromEntries(entries));
   if (data) return data;
   const message = `--from takes agent=NAME, state=STATE and since=TIME, and not "${safeLine(text)}".`;

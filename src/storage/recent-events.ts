@@ -30,7 +30,7 @@ export class RecentEvents {
     if (events.at(-1)?.parsed?.type === 'run-end') this.#forgetSoon(taskId);
   }
 
-  /** Who waits for the end of a task reads it in this turn. What lives longer, V8 soon allocates among the old objects. */
+  /** A reader that waits for the end reads it in this turn. V8 soon allocates among its old objects what lives longer. */
   #forgetSoon(taskId: string): void {
     if (this.#ended.push(taskId) > 1) return;
     setImmediate(() => this.forget(this.#ended.splice(0)));
