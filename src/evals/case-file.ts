@@ -19,7 +19,9 @@ const SUBJECTS = {
   state: z.enum(TASK_STATES).describe('The state of the task at its end.'),
   contains: text.describe('A text that the answer contains.'),
   equals: text.describe('The whole answer, without space around it.'),
-  matches: text.describe('A regular expression that matches a part of the answer.'),
+  matches: text
+    .refine(isPattern, 'is no regular expression')
+    .describe('A regular expression that matches a part of the answer.'),
   schema: data.describe('JSON Schema of the answer: of its data, or of its text as JSON.'),
   rule: text.describe(
     'A JavaScript file, relative to this file. Its function `rule` gets `{answer, events, tasks}` and returns true, or a text that says what is wrong.',
@@ -57,8 +59,6 @@ const expectation = z
     if (!isCall && ('times' in given || 'most' in given))
       refuse('`times` and `most` belong to `tool` or `asked`');
     if (given.arguments && !given.tool) refuse('`arguments` belongs to `tool`');
-    if (given.matches !== undefined && !isPattern(given.matches))
-      refuse('`matches` is no regular expression');
   });
 
 const stub = z.strictObject({

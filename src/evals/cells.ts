@@ -20,10 +20,51 @@ export interface Cell {
   readonly one: EvalCase;
   /** Undefined for the model of the configuration. */
   readonly model: ModelEntry | undefined;
+  /** The path of a file of rules. */
   readonly instruction: string | undefined;
-  readonly repeat: number;
+  /** Undefined when nothing is repeated. */
+  readonly repeat: number | undefined;
   /** Whether it is the first one of its case. */
   readonly isFirst: boolean;
+}
+
+/** The cells of all cases, the models one after the other. Without `isLive` each case has one. */
+export function cellsOf(files: readonly CaseFile[], isLive: boolean): readonly Cell[] {
+  return files.flatMap((file) => {
+    const models = (isLive && file.models) || [undefined];
+    const instructions = (isLive && file.instructions) || [undefined];
+    const times = file.repeats ?? 1;
+    const repeats =
+      isLive && times > 1 ? Array.from({ length: times }, (_, index) => index + 1) : [undefined];
+    const variants = models.flatMap((model) =>
+      instructions.flatMap((name) => {
+        const instruction = name === undefined ? undefined : besides(file, name);
+        return repeats.map((repeat) => ({ model, instruction, repeat }));
+      }),
+    );
+    return file.cases.flatMap((one) =>
+      variants.map((variant, index) => ({ file, one, ...variant, isFirst: index === 0 })),
+    );
+  });
+}
+
+/** Reads the record of a case. */
+export async function recordOf({ file, one: { record } }: Cell) {
+  if (record === undefined) throw new LangoError('not-found', NO_RECORD);
+  const path = besides(file, record);
+  return { path, task: await readRecord(path) };
+}
+
+const NO_RECORD = 'It has no record. Name a file as `record`, and write it with: lango eval --live --record';
+
+/** The name of a model in results. */
+export function modelName(model: ModelEntry | undefined): string | undefined {
+  if (model === undefined || typeof model === 'string') return model;
+  return model.name ?? model.provider ?? model.baseUrl;
+}
+
+/** What a cell does live. */
+export interface Work extends Cell {
   readonly messages: readonly (readonly Part[])[];
   readonly agent: string | undefined;
   readonly record: TaskFile | undefined;
@@ -31,51 +72,27 @@ export interface Cell {
   readonly id: string;
 }
 
-/** The cells of all cases, the models one after the other. Rejects when a record or an instruction cannot be read. */
-export async function cellsOf(files: readonly CaseFile[], ofRecords: boolean): Promise<readonly Cell[]> {
-  return (await Promise.all(files.map((file) => cellsOfFile(file, ofRecords)))).flat();
-}
-
-/** `ofRecords`: one cell for each case, in place of all that a live run compares. */
-async function cellsOfFile(file: CaseFile, ofRecords: boolean): Promise<readonly Cell[]> {
-  const variants = ofRecords ? [{ model: undefined, instruction: undefined, repeat: 1 }] : variantsOf(file);
-  const cells: Cell[] = [];
-  for (const one of file.cases) {
-    const needsRecord = ofRecords || !one.messages || one.tools === 'recorded' || one.at !== undefined;
-    if (needsRecord && one.record === undefined)
-      throw new LangoError('invalid-input', `${file.path}: the case "${one.name}" has no record.`);
-    const record = needsRecord ? await readRecord(besides(file, one.record!)) : undefined;
-    const messages = one.messages?.map((text) => [textPart(text)]) ?? messagesIn(record!, one.at);
-    const agent = one.agent ?? record?.tasks[0]!.agent;
-    const { expect, record: _, ...work } = one;
-    const rubrics = expect.flatMap(({ judge }) => judge ?? []);
-    for (const [index, { model, instruction, repeat }] of variants.entries()) {
-      const text = instruction === undefined ? '' : await readNamed(instruction, RULES);
-      const varied = [model ?? '', text, repeat];
-      const id = `${basename(file.path)}-${hashOf([resolve(file.path), work, rubrics, file.judge ?? '', varied, messages])}`;
-      const about = { file, one, model, instruction, repeat, messages, agent, record };
-      cells.push({ ...about, isFirst: index === 0, id });
-    }
-  }
-  return cells;
-}
-
-const RULES = { what: 'file of rules', hint: 'Name files in `instructions` of the file of cases.' };
-
-function variantsOf(file: CaseFile): readonly Pick<Cell, 'model' | 'instruction' | 'repeat'>[] {
-  const { models = [undefined], instructions = [undefined], repeats = 1 } = file;
-  return models.flatMap((model) =>
-    instructions.flatMap((name) => {
-      const instruction = name === undefined ? undefined : besides(file, name);
-      return Array.from({ length: repeats }, (_, index) => ({ model, instruction, repeat: index + 1 }));
-    }),
-  );
+/** Reads what the work of a cell needs. `isOfRecord`: the record itself is the work, and judges are asked about it. */
+export async function workOf(cell: Cell, isOfRecord: boolean): Promise<Work> {
+  const { file, one, model = '', instruction, repeat = 1 } = cell;
+  const { expect, record: _, ...given } = one;
+  const needsRecord = isOfRecord || !one.messages || one.tools === 'recorded' || one.at !== undefined;
+  const record = needsRecord ? (await recordOf(cell)).task : undefined;
+  const messages = one.messages?.map((text) => [textPart(text)]) ?? messagesIn(record!, one.at);
+  const rubrics = expect.flatMap(({ judge }) => judge ?? []);
+  const varied = [model, instruction === undefined ? '' : await readRules(instruction), repeat];
+  const all = [resolve(file.path), given, rubrics, file.judge ?? '', varied, messages];
+  const hash = createHash('sha256').update(canonicalJson(all)).digest('hex').slice(0, ID_DIGITS);
+  const agent = one.agent ?? record?.tasks[0]!.agent;
+  return { ...cell, messages, agent, record, id: `${basename(file.path)}-${hash}` };
 }
 
 const ID_DIGITS = 16;
 
-function hashOf(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, ID_DIGITS);
+/** Reads a file with rules for all agents. */
+export function readRules(path: string): Promise<string> {
+  const hint = 'Name files in `instructions` of the file of cases.';
+  return readNamed(path, { what: 'file of rules', hint });
 }
 
 /** The messages of the person in a recorded task, after an event. Approvals are left out. */
@@ -91,10 +108,4 @@ function withoutDecision(part: Part): readonly Part[] {
   const [reply] = repliesIn([part]);
   if (!reply) return [part];
   return typeof reply['text'] === 'string' && reply['text'] !== '' ? [textPart(reply['text'])] : [];
-}
-
-/** The name of a model in results. */
-export function modelName(model: ModelEntry | undefined): string | undefined {
-  if (model === undefined || typeof model === 'string') return model;
-  return model.name ?? model.provider ?? model.baseUrl;
 }

@@ -1,75 +1,68 @@
-import type { AgentClient } from '../a2a/client/client.js';
+import type { AgentClient, TaskView } from '../a2a/client/client.js';
 import { LangoError } from '../core/errors.js';
+import { defined } from '../core/json.js';
 import { textOf } from '../core/message.js';
 import { replyPart } from '../core/questions.js';
-import type { Cell } from './cells.js';
+import type { Work } from './cells.js';
 import type { EvalNode } from './node.js';
 
 /**
  * Sends the messages of a case. Returns the id of the last task. The ids of messages and of the context are the same
  * in each attempt, so a server that goes on after a crash finds the tasks that it has.
  */
-export async function converse(cell: Cell, node: EvalNode): Promise<string> {
-  const { id, one, messages, agent } = cell;
+export async function converse(work: Work, node: EvalNode): Promise<string> {
+  const { id, one, messages, agent } = work;
   const { client } = node;
-  const to = agent === undefined ? {} : { agent };
-  const begun = one.at === undefined ? undefined : await forkOf(cell, one.at, node);
-  const contextId = begun?.contextId ?? id;
-  let taskId = begun?.taskId ?? '';
-  let waits = begun !== undefined && (await approved(client, { taskId, ...to }, one.approve));
+  const to = defined({ agent });
+  const hasNews = one.messages !== undefined;
+  let task: TaskView | undefined;
+  if (one.at !== undefined) {
+    const message = hasNews ? textOf(messages[0]!) : undefined;
+    const taskId = await node.fork(work.record!, { at: one.at, message, agent });
+    for await (const event of client.subscribe({ taskId, ...to }, neverAborted()))
+      if (event.type === 'end') break;
+    task = await answered(client, { taskId, ...to }, one.approve);
+  }
+  const begunWith = task && hasNews ? 1 : 0;
+  const { contextId = id } = task ?? {};
   for (const [index, parts] of messages.entries()) {
-    if (index === 0 && begun?.hasMessage) continue;
     const messageId = `message-${index + 1}`;
-    const about = { contextId, ...(waits && { taskId }) };
-    const isKnown = taskId !== '' && (await hasMessage(client, { taskId, ...to }, messageId));
-    if (!isKnown) taskId = await send(client, { parts, messageId, ...about, ...to });
-    waits = await approved(client, { taskId, ...to }, one.approve);
+    if (index < begunWith || task?.history.some((known) => known.id === messageId)) continue;
+    const waiting = task?.state === 'input-required' ? { taskId: task.id } : {};
+    const taskId = await send(client, { parts, messageId, contextId, ...waiting, ...to });
+    task = await answered(client, { taskId, ...to }, one.approve);
   }
-  return taskId;
+  return task!.id;
 }
-
-/** Approves what a task asks, if the case says so. Returns whether the task waits for a person. */
-async function approved(client: AgentClient, task: TaskRef, approve = false): Promise<boolean> {
-  let { state, questions } = await client.get(task);
-  for (let round = 0; approve && round < MAX_ROUNDS; round += 1) {
-    const approvals = questions.filter(({ kind }) => kind === 'approval');
-    if (approvals.length === 0) break;
-    const parts = approvals.map(({ hash }) => replyPart({ hash, decision: 'approve' }));
-    await send(client, { ...task, parts, messageId: `approve-${approvals[0]!.hash}`, questions });
-    ({ state, questions } = await client.get(task));
-  }
-  return state === 'input-required';
-}
-
-/** Begins the task of a case that goes on after an event of its record, and waits until it has ended or waits for a person. */
-async function forkOf({ one, messages, record, agent }: Cell, at: number, node: EvalNode) {
-  const hasMessage = one.messages !== undefined;
-  const message = hasMessage ? textOf(messages[0]!) : undefined;
-  const { taskId, contextId } = await node.fork(record!, { at, message, agent });
-  const events = node.client.subscribe({ taskId, ...(agent !== undefined && { agent }) }, neverAborted());
-  for await (const event of events) if (event.type === 'end') break;
-  return { taskId, contextId, hasMessage };
-}
-
-type TaskRef = Parameters<AgentClient['get']>[0];
-
-/** The task has a limit of time of its own. */
-const neverAborted = (): AbortSignal => new AbortController().signal;
 
 /** The most rounds of approvals after one message. */
 const MAX_ROUNDS = 100;
 
-async function hasMessage(client: AgentClient, task: TaskRef, messageId: string): Promise<boolean> {
-  const { history } = await client.get(task);
-  return history.some(({ id }) => id === messageId);
+/** Approves what a task asks, if the case says so. Resolves with the task, which has ended or waits for a person. */
+async function answered(
+  client: AgentClient,
+  to: Parameters<AgentClient['get']>[0],
+  approve = false,
+): Promise<TaskView> {
+  for (let round = 0; ; round += 1) {
+    const task = await client.get(to);
+    const { questions } = task;
+    const approvals = questions.filter(({ kind }) => kind === 'approval');
+    if (!approve || approvals.length === 0 || round === MAX_ROUNDS) return task;
+    const parts = approvals.map(({ hash }) => replyPart({ hash, decision: 'approve' }));
+    await send(client, { ...to, parts, messageId: `approve-${approvals[0]!.hash}`, questions });
+  }
 }
+
+/** The task has a limit of time of its own. */
+const neverAborted = (): AbortSignal => new AbortController().signal;
 
 /** Sends a message and waits until the task has ended, or waits for a person. Resolves with its id. Rejects without a task. */
 export async function send(
   client: AgentClient,
   request: Parameters<AgentClient['send']>[0],
 ): Promise<string> {
-  let taskId = request.taskId;
+  let { taskId } = request;
   let said = '';
   for await (const event of client.send(request, neverAborted())) {
     if (event.type === 'task') ({ taskId } = event);

@@ -12,24 +12,31 @@ export interface Deed {
   readonly arguments: JsonObject;
 }
 
+/** The outcome of a task, as expectations see it. */
+export type Outcome = ReturnType<typeof outcomeOf>;
+
+export function outcomeOf(file: TaskFile) {
+  const { tasks } = file;
+  return { tasks, ...answerOf(tasks[0]!), deeds: deedsIn(file), use: useOf(file) };
+}
+
 /**
  * The deeds of the agents of all tasks, in the order of the calls: the work of an agent stands after its delegation. Of agents
  * whose servers do not show their entries, it is what their callers saw.
  */
 export function deedsIn({ tasks }: TaskFile): readonly Deed[] {
-  const byId = new Map(tasks.map((task) => [task.id, task]));
+  const left = new Map(tasks.map((task) => [task.id, task]));
   const agents = new Set(tasks.map(({ agent }) => agent));
-  const seen = new Set<string>();
-  const walk = (task: RecordedTask): readonly Deed[] => {
-    if (seen.has(task.id)) return [];
-    seen.add(task.id);
-    return task.events.flatMap(({ author = task.agent, body }) => {
-      if (body.type === 'delegation-task') return byId.has(body.taskId) ? walk(byId.get(body.taskId)!) : [];
+  const walk = (id: string): readonly Deed[] => {
+    const task = left.get(id);
+    left.delete(id);
+    return (task?.events ?? []).flatMap(({ author = task!.agent, body }) => {
+      if (body.type === 'delegation-task') return walk(body.taskId);
       const isSeenFromHere = body.type === 'activity' && !agents.has(author);
       return deedOf(isSeenFromHere ? body.activity : body) ?? [];
     });
   };
-  return walk(tasks[0]!);
+  return walk(tasks[0]!.id);
 }
 
 function deedOf(what: EventBody | Extract<EventBody, { type: 'activity' }>['activity']): Deed | undefined {
@@ -41,20 +48,20 @@ function deedOf(what: EventBody | Extract<EventBody, { type: 'activity' }>['acti
 /** The answer of a task: its data, if it has some, and its text with what it said at its end. */
 export function answerOf({ events }: RecordedTask): { readonly text: string; readonly data?: Json } {
   const texts = new Map<string, string>();
+  const say = (id: string, text: string, isMore?: boolean) =>
+    texts.set(id, (isMore ? (texts.get(id) ?? '') : '') + text);
   let data: Json | undefined;
-  let said = '';
   for (const { body } of events) {
-    if (body.type === 'text-delta' && !body.isMessage)
-      texts.set(body.artifactId, body.replace ? body.text : (texts.get(body.artifactId) ?? '') + body.text);
+    if (body.type === 'text-delta' && !body.isMessage) say(body.artifactId, body.text, !body.replace);
     if (body.type === 'artifact') {
       const { id, parts } = body.artifact;
-      texts.set(id, (body.append ? (texts.get(id) ?? '') : '') + textOf(parts));
-      for (const part of parts) if (part.kind === 'data') data = part.data;
+      say(id, textOf(parts), body.append);
+      data = parts.findLast((part) => part.kind === 'data')?.data ?? data;
     }
-    if (body.type === 'run-end') said = textOf(body.message?.parts ?? []);
   }
-  const text = [...texts.values(), said].filter((each) => each !== '').join('\n');
-  return { text, ...defined({ data }) };
+  const end = events.findLast(({ body }) => body.type === 'run-end')?.body;
+  const said = end?.type === 'run-end' && end.message ? textOf(end.message.parts) : '';
+  return { text: [...texts.values(), said].filter((each) => each !== '').join('\n'), ...defined({ data }) };
 }
 
 /** The use of a task. What a fork shares was used before. */

@@ -2,23 +2,10 @@ import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { canonicalJson } from '../core/canonical-json.js';
 import { errorText } from '../core/errors.js';
-import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { isJsonObject, parseSafeJson, type Json, type JsonObject } from '../core/json.js';
 import { shorten } from '../core/text.js';
-import type { TaskFile } from '../replay/task-file.js';
 import type { Expectation } from './case-file.js';
-import { answerOf, deedsIn, useOf, type Deed } from './deeds.js';
-
-/** The outcome of a case, as its expectations see it. */
-interface Outcome {
-  readonly tasks: TaskFile['tasks'];
-  readonly answer: ReturnType<typeof answerOf>;
-  readonly deeds: readonly Deed[];
-  readonly use: ReturnType<typeof useOf>;
-}
-
-export function outcomeOf(file: TaskFile): Outcome {
-  return { tasks: file.tasks, answer: answerOf(file.tasks[0]!), deeds: deedsIn(file), use: useOf(file) };
-}
+import type { Deed, Outcome } from './deeds.js';
 
 export interface Verdict {
   readonly holds: boolean;
@@ -62,68 +49,48 @@ async function verdictOn(
   outcome: Outcome,
   { pathOf, judge }: CheckContext,
 ): Promise<Verdict> {
-  const { answer, deeds, use } = outcome;
-  const { text } = answer;
-  const said = `the answer is ${shown(text)}`;
+  const { text, deeds } = outcome;
+  const answer = (holds: boolean): Verdict => ({ holds, found: `the answer is ${shown(text)}` });
   if (expected.state !== undefined) return sameState(expected.state, outcome);
-  if (expected.contains !== undefined) return { holds: text.includes(expected.contains), found: said };
-  if (expected.equals !== undefined) return { holds: text.trim() === expected.equals.trim(), found: said };
-  if (expected.matches !== undefined)
-    return { holds: new RegExp(expected.matches, 'u').test(text), found: said };
-  if (expected.schema !== undefined) return fitsSchema(expected.schema, answer);
+  if (expected.contains !== undefined) return answer(text.includes(expected.contains));
+  if (expected.equals !== undefined) return answer(text.trim() === expected.equals.trim());
+  if (expected.matches !== undefined) return answer(new RegExp(expected.matches, 'u').test(text));
+  if (expected.schema !== undefined) return fitsSchema(expected.schema, outcome);
   if (expected.rule !== undefined) return ruleSays(pathOf(expected.rule), outcome);
   if (expected.judge !== undefined) return judge(expected.judge);
   if (expected.order !== undefined) return inOrder(expected.order, deeds);
   if (expected.tool !== undefined || expected.asked !== undefined) return called(expected, deeds);
-  return within(expected, use);
+  return within(expected, outcome.use);
 }
 
-function sameState(state: string, { tasks }: Outcome): Verdict {
-  const [root] = tasks;
+function sameState(state: string, { tasks: [root] }: Outcome): Verdict {
   const end = root!.events.findLast(({ body }) => body.type === 'run-end')?.body;
   const reason = end?.type === 'run-end' && end.reason !== undefined ? ` (${end.reason})` : '';
   return { holds: root!.state === state, found: `it is ${root!.state}${reason}` };
 }
 
-function fitsSchema(schema: JsonObject, { text, data }: Outcome['answer']): Verdict {
-  let value: unknown = data;
-  try {
-    value ??= JSON.parse(text);
-    const { error } = z.fromJSONSchema(schema).safeParse(value);
-    const [issue] = error?.issues ?? [];
-    if (!issue) return { holds: true, found: 'it fits' };
-    return { holds: false, found: `${issue.path.join('.') || 'the answer'}: ${issue.message}` };
-  } catch (error) {
-    return { holds: false, found: errorText(error) };
-  }
+function fitsSchema(schema: JsonObject, { text, data = parseSafeJson(text) }: Outcome): Verdict {
+  if (data === undefined) return { holds: false, found: 'the answer is no JSON' };
+  const [issue] = z.fromJSONSchema(schema).safeParse(data).error?.issues ?? [];
+  if (!issue) return { holds: true, found: 'it fits' };
+  return { holds: false, found: `${issue.path.join('.') || 'the answer'}: ${issue.message}` };
 }
 
 /** Runs the rule of a case, which is code of the person who wrote the case. */
-async function ruleSays(file: string, { answer, tasks }: Outcome): Promise<Verdict> {
-  try {
-    const { rule } = (await import(pathToFileURL(file).href)) as { rule?: (given: object) => unknown };
-    if (!rule) return { holds: false, found: `${file} exports no function "rule"` };
-    const { events } = tasks[0]!;
-    const says = await rule({ answer: answer.data ?? answer.text, events, tasks });
-    const found = typeof says === 'string' ? says : `the rule returned ${String(says)}`;
-    return { holds: says === true, found };
-  } catch (error) {
-    return { holds: false, found: `the rule failed: ${errorText(error)}` };
-  }
+async function ruleSays(file: string, { text, data, tasks }: Outcome): Promise<Verdict> {
+  const { rule } = (await import(pathToFileURL(file).href)) as { rule: (given: object) => unknown };
+  const says = await rule({ answer: data ?? text, events: tasks[0]!.events, tasks });
+  const found = typeof says === 'string' ? says : `the rule returned ${String(says)}`;
+  return { holds: says === true, found };
 }
 
 function inOrder(order: readonly string[], deeds: readonly Deed[]): Verdict {
   const names = deeds.map(({ name }) => name);
   let at = -1;
-  const missing = order.find((name) => {
-    at = names.indexOf(name, at + 1);
-    return at < 0;
-  });
-  const found = `there were ${names.length > 0 ? names.join(', ') : 'no calls'}`;
-  return {
-    holds: missing === undefined,
-    found: missing === undefined ? found : `${missing} is not there; ${found}`,
-  };
+  const missing = order.find((name) => (at = names.indexOf(name, at + 1)) < 0);
+  const found = `there were ${names.join(', ') || 'no calls'}`;
+  if (missing === undefined) return { holds: true, found };
+  return { holds: false, found: `${missing} is not there; ${found}` };
 }
 
 function called(expected: Expectation, deeds: readonly Deed[]): Verdict {
@@ -147,13 +114,10 @@ export function holdsAll(value: Json | undefined, wanted: Json): boolean {
   );
 }
 
+/** An expectation that has no other subject is an upper limit. */
 function within(expected: Expectation, use: Outcome['use']): Verdict {
-  const [name, most] = LIMITS.map((key) => [key, expected[key]] as const).find(
-    ([, value]) => value !== undefined,
-  )!;
-  const used = use[name];
+  const limit = (['cost', 'tokens', 'turns', 'seconds'] as const).find((key) => key in expected)!;
+  const used = use[limit];
   if (used === undefined) return { holds: false, found: 'a model has no price (prices)' };
-  return { holds: used <= most!, found: `it was ${used}` };
+  return { holds: used <= expected[limit]!, found: `it was ${used}` };
 }
-
-const LIMITS = ['cost', 'tokens', 'turns', 'seconds'] as const;

@@ -1,5 +1,4 @@
-import { nameOfResult } from './check.js';
-import type { Evaluation } from './evaluate.js';
+import { nameOfResult, type Evaluation } from './evaluate.js';
 
 /** Writes the results as JUnit XML: one suite, one test case for each case. */
 export function junitXml({ results }: Evaluation): string {

@@ -1,15 +1,14 @@
-import { copyFile, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CaseResult } from '../core/evaluations.js';
-import { defined } from '../core/json.js';
-import { parseTaskFile, taskFileText, type TaskFile } from '../replay/task-file.js';
-import { besides, type CaseFile } from './case-file.js';
-import { cellsOf, modelName, type Cell } from './cells.js';
-import { resultOf } from './check.js';
+import { taskFileText, type TaskFile } from '../replay/task-file.js';
+import { readRecord } from './case-file.js';
+import { readRules, workOf, type Cell, type Work } from './cells.js';
 import { converse } from './conversation.js';
 import { useOf } from './deeds.js';
 import { judge, judgesIn, withVerdicts } from './judge.js';
 import { createNodes, type NodeParts, type Setting, type StartNode } from './node.js';
+import { RESULTS_FILE } from './runs.js';
 import { toolsOf } from './stubs.js';
 
 export interface LiveRun extends NodeParts {
@@ -25,105 +24,72 @@ export interface LiveRun extends NodeParts {
   readonly judgesOnly?: boolean | undefined;
 }
 
-/** Runs all cases with live agents, each on a server of its own with an empty data folder. */
-export async function runLive(files: readonly CaseFile[], live: LiveRun): Promise<readonly CaseResult[]> {
-  const cells = await cellsOf(files, live.judgesOnly ?? false);
-  const entries = [...cells.map(({ model }) => model), ...files.map((file) => file.judge)];
-  const start = await createNodes([...new Set(entries.flatMap((entry) => entry ?? []))], live);
-  const purse = createPurse(live.budget, Math.min(live.parallel, cells.length));
-  await mkdir(live.folder, { recursive: true, mode: 0o700 });
-  const done = new Set(await readdir(live.folder));
-  const results: CaseResult[] = [];
-  // Cases that are done come first: their money is spent.
-  const queue = [...cells.entries()].sort(
-    ([, a], [, b]) => Number(done.has(`${b.id}.json`)) - Number(done.has(`${a.id}.json`)),
-  );
-  const work = async (): Promise<void> => {
-    for (let next = queue.shift(); next; next = queue.shift()) {
-      const [index, cell] = next;
-      results[index] = await resultOfCell(cell, { live, start, purse });
+/**
+ * Returns the function that does a cell live: on a server of its own with an empty data folder, unless this run did it
+ * before. Rejects when a file of rules cannot be read.
+ */
+export async function createLiveTasks(cells: readonly Cell[], live: LiveRun) {
+  const { folder, budget, judgesOnly = false } = live;
+  for (const path of new Set(cells.flatMap(({ instruction }) => instruction ?? []))) await readRules(path);
+  const entries = cells.flatMap(({ model, file: { judge: own } }) => [model ?? [], own ?? []].flat());
+  const start = await createNodes([...new Set(entries)], live);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const purse = budget === undefined ? undefined : await openPurse(budget, live, cells.length);
+  return async (cell: Cell): Promise<{ readonly path: string; readonly task: TaskFile }> => {
+    const work = await workOf(cell, judgesOnly);
+    const path = join(folder, `${work.id}.json`);
+    if (existsSync(path)) return { path, task: await readRecord(path) };
+    const limit = purse?.take();
+    let cost = 0;
+    try {
+      const home = join(folder, work.id);
+      const done = judgesOnly ? work.record! : await runWork(work, start, { home, limit });
+      cost = costOf(done, live);
+      const left = limit === undefined ? undefined : Math.max(limit - cost, Number.MIN_VALUE);
+      const judging = { home: join(home, 'judge'), model: cell.file.judge, limit: left, agents: [judge] };
+      const task = await withVerdicts(done, cell.one, () => start(judging));
+      cost = costOf(task, live);
+      await writeFile(`${path}.part`, taskFileText(task), { flush: true });
+      await rename(`${path}.part`, path);
+      await rm(home, { recursive: true, force: true });
+      return { path, task };
+    } finally {
+      purse?.giveBack(limit!, cost);
     }
   };
-  await Promise.all(Array.from({ length: live.parallel }, work));
-  return results;
 }
 
-interface CellContext {
-  readonly live: LiveRun;
-  readonly start: StartNode;
-  readonly purse: Purse;
-}
-
-async function resultOfCell(cell: Cell, context: CellContext): Promise<CaseResult> {
-  const { file, one, model, instruction, repeat } = cell;
-  const { writesRecords, judgesOnly = false } = context.live;
-  const isRepeated = (file.repeats ?? 1) > 1;
-  const varied = defined({ model: modelName(model), instruction, repeat: isRepeated ? repeat : undefined });
-  const result = await resultOf({ file, one, ...varied }, judgesOnly, () => doneTask(cell, context));
-  const isNew = writesRecords && result.passed && cell.isFirst && one.at === undefined;
-  if ((isNew || judgesOnly) && one.record !== undefined && result.record !== undefined)
-    await copyFile(result.record, besides(file, one.record));
-  return result;
-}
-
-/** The task of a cell: the one that this run did before, or a new one. */
-async function doneTask(cell: Cell, { live, start, purse }: CellContext) {
-  const path = join(live.folder, `${cell.id}.json`);
-  const known = await readFile(path, 'utf8').catch(() => undefined);
-  if (known !== undefined) {
-    const task = parseTaskFile(JSON.parse(known));
-    purse.spend(costOf(task, live));
-    return { path, task };
-  }
-  const limit = purse.take();
-  let task: TaskFile | undefined;
-  try {
-    const home = join(live.folder, cell.id);
-    task = live.judgesOnly ? cell.record! : await runCell(cell, start, { home, limit });
-    const left = limit === undefined ? undefined : Math.max(limit - costOf(task, live), Number.MIN_VALUE);
-    const judging = { home: join(home, 'judge'), model: cell.file.judge, limit: left, agents: [judge] };
-    task = await withVerdicts(task, cell.one, () => start(judging));
-    await writeFile(`${path}.part`, taskFileText(task), { flush: true });
-    await rename(`${path}.part`, path);
-    await rm(home, { recursive: true, force: true });
-    return { path, task };
-  } finally {
-    purse.giveBack(limit, task ? costOf(task, live) : 0);
-  }
-}
-
-async function runCell(cell: Cell, start: StartNode, server: Pick<Setting, 'home' | 'limit'>) {
-  const { model, instruction, one, record } = cell;
+async function runWork(work: Work, start: StartNode, server: Pick<Setting, 'home' | 'limit'>) {
+  const { model, instruction, one, record } = work;
   await using node = await start({ ...server, model, instruction, replaceTool: toolsOf(one, record) });
-  return await node.gather(await converse(cell, node));
+  return await node.gather(await converse(work, node));
 }
 
 /** The money that a task and its judges cost in this run. */
-function costOf(task: TaskFile, { judgesOnly }: LiveRun): number {
+function costOf(task: TaskFile, { judgesOnly }: Pick<LiveRun, 'judgesOnly'>): number {
   const judges = judgesIn(task).map((each) => useOf({ tasks: [each] }).cost ?? 0);
   return judges.reduce((sum, cost) => sum + cost, judgesOnly ? 0 : (useOf(task).cost ?? 0));
 }
 
-type Purse = ReturnType<typeof createPurse>;
-
-/** Makes the purse of a run. Cases at the same time share what is left, so that all of them together keep to the budget. */
-function createPurse(budget: number | undefined, parallel: number) {
-  let [left, free] = [budget ?? Infinity, parallel];
+/**
+ * Opens the purse of a run, of which the tasks in its folder are paid. Cases at the same time share what is left, so that all
+ * of them together keep to the budget.
+ */
+async function openPurse(budget: number, live: LiveRun, most: number) {
+  let [left, free] = [budget, Math.min(live.parallel, most)];
+  for (const name of await readdir(live.folder))
+    if (name.endsWith('.json') && name !== RESULTS_FILE)
+      left -= costOf(await readRecord(join(live.folder, name)), live);
   return {
-    spend(cost: number): void {
-      left -= cost;
-    },
     /** Takes the share of one case. Throws when nothing is left. */
-    take(): number | undefined {
-      if (budget === undefined) return undefined;
+    take(): number {
       if (left <= 0) throw new Error(`The budget of ${budget} is spent; this case was not run.`);
       const share = left / free;
       left -= share;
       free -= 1;
       return share;
     },
-    giveBack(share: number | undefined, cost: number): void {
-      if (share === undefined) return;
+    giveBack(share: number, cost: number): void {
       left += share - cost;
       free += 1;
     },

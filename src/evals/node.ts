@@ -97,8 +97,7 @@ function reach({ origin, token }: Address) {
       const { tasks } = await client.list(to);
       const views = await Promise.all(tasks.map(({ id }) => client.get({ taskId: id, ...to })));
       const begun = views.find(({ fork }) => fork?.taskId === of);
-      if (begun) return { taskId: begun.id, contextId: begun.contextId };
-      return owner.forkTask({ taskId: of, at, results: [], tools: 'live', ...defined({ message }) });
+      return begun?.id ?? (await owner.forkTask({ taskId: of, at, ...defined({ message }) })).taskId;
     },
   };
 }

@@ -108,7 +108,7 @@ describe('a case of a recorded task', () => {
     [{ state: 'failed' }, 'expected state "failed", but it is completed'],
     [{ contains: 'bye' }, 'but the answer is "{\\"files\\": 2'],
     [{ schema: { type: 'object', properties: { files: { type: 'string' } } } }, 'but files: Invalid input'],
-    [{ rule: './none.mjs' }, 'the rule failed: '],
+    [{ rule: './none.mjs' }, 'it could not be checked: '],
     [{ tool: 'fs_read', most: 1 }, 'but there were 2 calls'],
     [{ tool: 'fs_read', times: 1 }, 'but there were 2 calls'],
     [{ tool: 'fs_read', arguments: { path: 'c.txt' } }, 'there were 0 calls; a call had {"lines":'],

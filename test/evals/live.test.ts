@@ -208,6 +208,18 @@ describe('a live run', () => {
     });
     expect(calls).toEqual([]);
   });
+
+  it('counts the money of a run that goes on, also of cases that it no longer has', async () => {
+    const prices = { scripted: { input: 1_000_000, output: 1_000_000 } };
+    const paid = { settings: { ...settings, prices }, parallel: 1 };
+    const [one, other] = ['look a', 'look b'].map((name) => ({ name, messages: [name], expect: completes }));
+    const { results } = await run({ cases: [one] }, paid);
+    const budget = results[0]!.cost!;
+    expect(await run({ cases: [one] }, { ...paid, budget })).toEqual({ passed: true, results });
+    const [unpaid] = (await run({ cases: [other] }, { ...paid, budget })).results;
+    expect(unpaid!.failures).toEqual([expect.stringContaining('is spent; this case was not run')]);
+    expect(calls).toEqual(['look a']);
+  });
 });
 
 describe('lango eval --live', () => {
