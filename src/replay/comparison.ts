@@ -13,12 +13,13 @@ export interface Divergence {
   readonly now: NewEvent | undefined;
 }
 
-/** An event in the form in which it is compared: text in one piece, without times and references. */
+/** An event in the form in which it is compared: text in one piece, and only what must be the same. */
 interface Item extends NewEvent {
   readonly seq: number | undefined;
 }
 
-type Numbered = NewEvent & Partial<Pick<TaskEvent, 'seq'>>;
+/** The events of things done at the same time, by the call or the text that they belong to. */
+export type Lanes = ReadonlyMap<string, readonly Item[]>;
 
 /**
  * Compares the events of a run with those that its replay wrote. Steps that ran at the same time are compared one by one,
@@ -26,43 +27,37 @@ type Numbered = NewEvent & Partial<Pick<TaskEvent, 'seq'>>;
  */
 export function firstDivergence(pass: Pass, agent: string, now: readonly NewEvent[]): Divergence | undefined {
   const isCut = isEndedFromOutside(pass);
-  const options = { agent, isCut, logins: loginsIn(pass.events) };
-  const recorded = lanesOf(pass.events, options);
-  const written = lanesOf(now, options);
+  // Whether the question for a login that comes by another way is shown depends on how long the login takes.
+  const shown = pass.events.flatMap(({ body }) => (body.type === 'status' ? (body.questions ?? []) : []));
+  const logins = new Set(shown.map(({ hash }) => hash));
+  const isCompared = ({ author = agent, body }: NewEvent) =>
+    !TAKEN.has(body.type) &&
+    !(body.type === 'activity' && author === agent) &&
+    !(body.type === 'run-end' && isCut) &&
+    !(body.type === 'question' && logins.has(body.question.hash));
+  const lanes = (events: readonly NewEvent[]) =>
+    lanesOf(events.filter(isCompared), agent, (body) => without(sorted(body), NOT_COMPARED));
   // A record that was cut off says nothing of what would have come next.
-  const found = partings(recorded, written, ({ a, b, isLastOfA }) =>
-    isCut && (!a || (isLastOfA && beginsAlike(a, b))) ? true : isSame(a, b),
-  );
+  const isAlike: IsAlike = (a, b, isLastOfA) =>
+    isSame(a, b) || (isCut && (!a || (isLastOfA && beginsAlike(a, b))));
+  const found = partings(lanes(pass.events), lanes(now), isAlike);
   const [first] = found;
   // The event in place of another may be in another lane: a run ends where a call would have begun.
   const instead = first?.b ?? found.find(({ b }) => b)?.b;
   return first && { seq: first.a?.seq, recorded: plain(first.a), now: plain(instead) };
 }
 
-/** The events of things done at the same time, by the call or the text that they belong to. */
-export type Lanes<Entry> = ReadonlyMap<string, readonly Entry[]>;
+type IsAlike = (a: Item | undefined, b: Item | undefined, isLastOfA: boolean) => boolean;
 
-interface Parting<Entry> {
-  readonly a: Entry | undefined;
-  readonly b: Entry | undefined;
-}
-
-/** The first entries of each lane that are not the same, in the order of their numbers. */
-export function partings<Entry extends { readonly seq: number | undefined }>(
-  a: Lanes<Entry>,
-  b: Lanes<Entry>,
-  isSameEntry: (pair: Parting<Entry> & { readonly isLastOfA: boolean }) => boolean,
-): readonly Parting<Entry>[] {
-  const found: Parting<Entry>[] = [];
-  for (const lane of new Set([...a.keys(), ...b.keys()])) {
+/** The first items of each lane that are not the same, in the order of their numbers. */
+export function partings(a: Lanes, b: Lanes, isAlike: IsAlike = isSame) {
+  const found = [...new Set([...a.keys(), ...b.keys()])].flatMap((lane) => {
     const [inA, inB] = [a.get(lane) ?? [], b.get(lane) ?? []];
     const longer = inA.length < inB.length ? inB : inA;
-    const first = longer.findIndex(
-      (_, index) => !isSameEntry({ a: inA[index], b: inB[index], isLastOfA: index === inA.length - 1 }),
-    );
-    if (first >= 0) found.push({ a: inA[first], b: inB[first] });
-  }
-  const seqOf = (one: Parting<Entry>) => Math.min(one.a?.seq ?? Infinity, one.b?.seq ?? Infinity);
+    const first = longer.findIndex((_, at) => !isAlike(inA[at], inB[at], at === inA.length - 1));
+    return first < 0 ? [] : [{ a: inA[first], b: inB[first] }];
+  });
+  const seqOf = (one: (typeof found)[number]) => Math.min(one.a?.seq ?? Infinity, one.b?.seq ?? Infinity);
   return found.toSorted((one, other) => seqOf(one) - seqOf(other));
 }
 
@@ -97,32 +92,27 @@ function beginsAlike(a: Item | undefined, b: Item | undefined): boolean {
   return one.startsWith(other) || other.startsWith(one);
 }
 
-/** The events that come from outside of the agent and are taken as recorded. */
-const TAKEN: ReadonlySet<EventBody['type']> = new Set<EventBody['type']>(['message', 'question-expiry'])
-  .add('cancel-request')
-  .add('results-cleared')
-  .add('fork')
-  .add('status');
+/** The events that are no consequence of what the agent was told. So is the progress of its own tools. */
+const TAKEN: ReadonlySet<string> = new Set(
+  'message question-expiry cancel-request results-cleared fork status'.split(' '),
+);
 
-/** Whether the event is no consequence of what the agent was told: a message, the progress of a tool, a wait for a vendor. */
-function isTaken({ author, body }: NewEvent, agent: string): boolean {
-  return TAKEN.has(body.type) || (body.type === 'activity' && author === agent);
-}
+/**
+ * References repeat what is elsewhere, nobody can know who was watching, requests hold prompts that are not in the record,
+ * and questions have other times.
+ */
+const NOT_COMPARED: ReadonlySet<string> = new Set(['from', 'isLive', 'asked', 'expiresAt']);
 
-interface LaneOptions {
-  readonly agent: string;
-  readonly isCut: boolean;
-  /** The hashes of questions that are not compared. */
-  readonly logins: ReadonlySet<string>;
-}
-
-function lanesOf(events: readonly Numbered[], { agent, isCut, logins }: LaneOptions): Lanes<Item> {
+/** The events by what they belong to. `comparable` leaves of a body what must be the same. */
+export function lanesOf(
+  events: readonly (Pick<NewEvent, 'body'> & Partial<Pick<TaskEvent, 'author' | 'seq'>>)[],
+  agent: string,
+  comparable: (body: EventBody) => EventBody,
+): Lanes {
   const lanes = new Map<string, Item[]>();
   /** The number of turns that ended: the text of each is compared apart. */
   let turns = 0;
   for (const { author = agent, body, seq } of events) {
-    if (body.type === 'question' && logins.has(body.question.hash)) continue;
-    if (isTaken({ author, body }, agent) || (isCut && body.type === 'run-end')) continue;
     if (body.type === 'turn-end') turns += 1;
     const lane = laneOf(author, body) + (body.type === 'text-delta' ? ` ${turns}` : '');
     const items = lanes.get(lane) ?? [];
@@ -136,14 +126,8 @@ function lanesOf(events: readonly Numbered[], { agent, isCut, logins }: LaneOpti
   return lanes;
 }
 
-/** The questions for a login that comes by another way: whether they are shown depends on how long it takes. */
-function loginsIn(events: readonly Numbered[]): ReadonlySet<string> {
-  const shown = events.flatMap(({ body }) => (body.type === 'status' ? (body.questions ?? []) : []));
-  return new Set(shown.map(({ hash }) => hash));
-}
-
 /** The call, text or artifact that an event belongs to; the events of turns belong together. */
-export function laneOf(author: string | undefined, body: EventBody): string {
+function laneOf(author: string, body: EventBody): string {
   switch (body.type) {
     case 'text-delta':
       return `text ${body.artifactId}`;
@@ -168,18 +152,6 @@ function joinTexts(last: Item, next: Item): Item | undefined {
   return { ...last, body: { ...rest, text, replace, ...(isLast && { lastChunk: isLast }) } };
 }
 
-type LeftOut = Readonly<Record<'from' | 'isLive' | 'asked', unknown>>;
-
-/**
- * Without references, which repeat what is elsewhere, who was watching, the requests, which hold prompts that are not in the
- * record, and the times of questions, and with a bill in one order.
- */
-function comparable(body: EventBody): EventBody {
-  const { from: _, isLive: __, asked: ___, ...rest } = sorted(body) as EventBody & LeftOut;
-  const hasQuestions = rest.type === 'question' || 'questions' in rest || rest.type === 'run-end';
-  return hasQuestions ? (withoutExpiry(rest as unknown as Json) as unknown as EventBody) : rest;
-}
-
 /** Agents that worked at the same time are on a bill in the order in which they were ready. */
 function sorted(body: EventBody): EventBody {
   if (!('usage' in body) || !body.usage.rows) return body;
@@ -187,9 +159,29 @@ function sorted(body: EventBody): EventBody {
   return { ...body, usage: { ...body.usage, rows } };
 }
 
-function withoutExpiry(value: Json): Json {
-  if (Array.isArray(value)) return value.map(withoutExpiry);
-  if (!isJsonObject(value)) return value;
-  const { expiresAt: _, ...rest } = value;
-  return mapMembers(rest, (member) => withoutExpiry(member as Json));
+/** The members whose values are content, in which any name may occur. */
+const CONTENT: ReadonlySet<string> = new Set(
+  'arguments data metadata block answerSchema replies request state'.split(' '),
+);
+
+/** A body without the members of some names, except in content. `textOf` changes its other texts. */
+export function without(
+  body: EventBody,
+  names: ReadonlySet<string>,
+  textOf = (text: string): string => text,
+): EventBody {
+  const kept = (value: Json): Json => {
+    if (typeof value === 'string') return textOf(value);
+    if (Array.isArray(value)) return (value as Json[]).map(kept);
+    if (!isJsonObject(value)) return value;
+    const members = Object.entries(value).filter(
+      ([name, member]) => member !== undefined && !names.has(name),
+    ) as [string, Json][];
+    return mapMembers(Object.fromEntries(members), (member, name) => {
+      // A question and a reply to it are data of a part of a message.
+      const isReply = isJsonObject(member) && ('answer' in member || 'question' in member);
+      return CONTENT.has(name) && !(name === 'data' && isReply) ? member : kept(member);
+    });
+  };
+  return kept(body as unknown as Json) as unknown as EventBody;
 }

@@ -1,16 +1,15 @@
 import { canonicalJson } from '../core/canonical-json.js';
 import type { ComparedEvent, Comparison } from '../core/fork.js';
-import { isJsonObject, mapMembers, type Json } from '../core/json.js';
 import type { Scope } from '../core/task.js';
 import { readWhole, type ReadRecord } from './collect.js';
-import { laneOf, partings, type Lanes } from './comparison.js';
+import { lanesOf, partings, without, type Lanes } from './comparison.js';
 import type { RecordedTask } from './task-file.js';
 
 /** Finds the first event at which two tasks part. Steps at the same time have no order. */
 export function compareTasks(one: RecordedTask, other: RecordedTask): Comparison {
   const [ofA, ofB] = [deedsOf(one), deedsOf(other)];
-  const [first] = partings(ofA, ofB, isSame);
-  return { isSame: !first, a: from(ofA, first?.a), b: from(ofB, first?.b) };
+  const [first] = partings(ofA, ofB);
+  return { isSame: !first, a: from(ofA, first?.a?.seq), b: from(ofB, first?.b?.seq) };
 }
 
 /** The events of each side that a comparison has, and the characters of each. */
@@ -31,14 +30,12 @@ export function createComparison(readRecord: ReadRecord) {
   };
 }
 
-/** The deeds of all lanes from one on. */
-function from(lanes: Lanes<ComparedEvent>, first: ComparedEvent | undefined): readonly ComparedEvent[] {
-  const deeds = first ? [...lanes.values()].flat().filter(({ seq }) => seq >= first.seq) : [];
-  return deeds.toSorted((a, b) => a.seq - b.seq);
-}
-
-function isSame({ a, b }: Readonly<Record<'a' | 'b', ComparedEvent | undefined>>): boolean {
-  return a?.author === b?.author && a?.type === b?.type && a?.text === b?.text;
+/** The deeds of all lanes from the event of a number on. */
+function from(lanes: Lanes, begin = Infinity): readonly ComparedEvent[] {
+  const deeds = [...lanes.values()].flat().map(({ seq = 0, author = '', body: { type, ...rest } }) => ({
+    ...{ seq, author, type, text: canonicalJson(rest) },
+  }));
+  return deeds.filter(({ seq }) => seq >= begin).toSorted((a, b) => a.seq - b.seq);
 }
 
 /** The events that say what was done. The text of a turn is in its end, and crashes are no deeds. */
@@ -49,16 +46,6 @@ const DEEDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** The deeds of each call, and those of the turns of the task. */
-function deedsOf({ agent, events }: RecordedTask): Lanes<ComparedEvent> {
-  const done = events.filter(({ body }) => DEEDS.has(body.type));
-  const lanes = [...Map.groupBy(done, ({ author, body }) => laneOf(author, body))];
-  const deedOf = ({ seq, author = agent, body: { type, ...rest } }: (typeof done)[number]) => ({
-    ...{ seq, author, type, text: canonicalJson(plain(rest as Json)) },
-  });
-  return new Map(lanes.map(([lane, some]) => [lane, some.map(deedOf)]));
-}
-
 /** The members that are others in every task. */
 const LEFT_OUT: ReadonlySet<string> = new Set(
   (
@@ -66,20 +53,11 @@ const LEFT_OUT: ReadonlySet<string> = new Set(
     'extensions referenceTaskIds block'
   ).split(' '),
 );
-/** The members whose values are content, in which any name may occur. */
-const CONTENT: ReadonlySet<string> = new Set(['arguments', 'data']);
 /** The code of a question, which is made of its hash. */
 const CODE = /\b(approve|deny|Reply:) [0-9A-Z]{4}\b/g;
 
-function plain(value: Json): Json {
-  if (typeof value === 'string') return value.replace(CODE, '$1 …');
-  if (Array.isArray(value)) return (value as Json[]).map(plain);
-  if (!isJsonObject(value)) return value;
-  const kept = Object.entries(value).filter(([name, member]) => !LEFT_OUT.has(name) && member !== undefined);
-  return mapMembers(Object.fromEntries(kept), (given, name) => {
-    const member = given as Json;
-    // A question and a reply to it, in a part of a message, name its hash.
-    const isReply = name === 'data' && isJsonObject(member) && ('answer' in member || 'question' in member);
-    return CONTENT.has(name) && !isReply ? member : plain(member);
-  });
+/** The deeds of each call, and those of the turns of the task. */
+function deedsOf({ agent, events }: RecordedTask): Lanes {
+  const done = events.filter(({ body }) => DEEDS.has(body.type));
+  return lanesOf(done, agent, (body) => without(body, LEFT_OUT, (text) => text.replace(CODE, '$1 …')));
 }
