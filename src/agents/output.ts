@@ -67,7 +67,7 @@ function unfenced(text: string): string {
 export const WRONG_OUTPUT = 'model-output';
 
 /** The artifact with the data of the answer, beside the one with its text. */
-const OUTPUT_ARTIFACT_ID = 'output';
+export const OUTPUT_ARTIFACT_ID = 'output';
 
 /** Returns the end of a run with this answer. An answer that fits becomes an artifact too, for programs. */
 export function concludeWithData(run: Run, text: string, output: OutputReader): RunEnd {

@@ -1,13 +1,11 @@
 import type { LoopAgent } from '../agents/agent.js';
 import { shortHash } from '../agents/asked-request.js';
-import type { Agent, PeerDirectory } from '../core/agent.js';
+import type { Agent } from '../core/agent.js';
 import { defined } from '../core/json.js';
 import type { AskedRequest } from '../core/model.js';
 import type { RequestChange, RequestReport } from '../core/sent-request.js';
 import type { NewEvent, Scope } from '../core/task.js';
-import { memoryOf } from './recorded-agent.js';
-import { recordedFunctions } from './recorded-functions.js';
-import { recordedModel } from './recorded-model.js';
+import type { OnRequest } from './recorded-model.js';
 import { isOfLoop, runsAgain } from './replay.js';
 import { parseTaskFile, type RecordedTask } from './task-file.js';
 
@@ -79,20 +77,10 @@ type Texts = ReadonlyMap<string, string>;
 export async function rehearse(
   agent: LoopAgent,
   { recorded, scope }: { readonly recorded: RecordedTask; readonly scope: Scope },
-  onRequest: Parameters<typeof recordedModel>[1],
+  onRequest: OnRequest,
 ): Promise<Requests> {
-  const rehearsing: Parameters<typeof runsAgain>[1] = (recording, peers) => {
-    const parts = {
-      model: recordedModel(recording, onRequest),
-      memory: memoryOf(recording.pass),
-      peers: (own: PeerDirectory) => ({ ...peers, list: () => own.list() }),
-      functions: recordedFunctions(recording),
-      beganAt: recording.pass.events[0]!.at,
-    };
-    return { profile: agent.profile, run: (run) => agent.rehearse(run, parts) };
-  };
   const now: NewEvent[] = [];
-  for await (const { written } of runsAgain(recorded, rehearsing, scope)) now.push(...written);
+  for await (const { written } of runsAgain(recorded, { agent, scope, onRequest })) now.push(...written);
   return requestsIn(now);
 }
 

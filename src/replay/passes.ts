@@ -1,8 +1,6 @@
 import { LangoError } from '../core/errors.js';
-import type { EventBody, TaskEvent } from '../core/task.js';
+import type { BodyOf, TaskEvent } from '../core/task.js';
 import type { RecordedTask } from './task-file.js';
-
-type RunEnd = Extract<EventBody, { type: 'run-end' }>;
 
 /** One run of a recorded task. */
 export interface Pass {
@@ -10,7 +8,7 @@ export interface Pass {
   readonly before: readonly TaskEvent[];
   /** The events of the run: its `run-start`, and all up to its `run-end`. Without one, the run was cut off. */
   readonly events: readonly TaskEvent[];
-  readonly end: RunEnd | undefined;
+  readonly end: BodyOf<'run-end'> | undefined;
 }
 
 /** A recorded task as one of its runs is replayed. */
@@ -33,7 +31,7 @@ export function passesOf(events: readonly TaskEvent[]): readonly Pass[] {
   return starts.map((start, number) => {
     const all = events.slice(start, starts[number + 1]);
     const last = all.findIndex(({ body }) => body.type === 'run-end');
-    const end = last < 0 ? undefined : (all[last]!.body as RunEnd);
+    const end = last < 0 ? undefined : (all[last]!.body as BodyOf<'run-end'>);
     return { before: events.slice(0, start), events: last < 0 ? all : all.slice(0, last + 1), end };
   });
 }
@@ -44,10 +42,11 @@ export function stepAfter({ before }: Pass, number: number): string {
 }
 
 /** The reasons of ends that the journal, the store or the budget of money causes, and not the agent with what it is told. */
-const OUTSIDE_REASONS = new Set(['crashed', 'damaged', 'no-agent', 'internal', 'limit-reached', 'storage'])
-  .add('limit-seconds')
-  .add('limit-cost')
-  .add('limit-cost-day');
+const OUTSIDE_REASONS = new Set(
+  'crashed damaged no-agent internal limit-reached storage limit-seconds limit-cost limit-cost-day'.split(
+    ' ',
+  ),
+);
 
 /** Whether something else than the agent ended the run: a crash, a person, a time limit. The record says when. */
 export function isEndedFromOutside({ end }: Pass): boolean {

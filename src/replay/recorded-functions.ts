@@ -3,12 +3,9 @@ import { keyOf, type AgentFunction, type Call, type CallOutcome } from '../agent
 import { CONTROL_NAMES } from '../agents/control-functions.js';
 import { toolFunction } from '../agents/tool-function.js';
 import { TRANSFER_NAME } from '../agents/transfer.js';
-import type { EventBody, Question, TaskEvent } from '../core/task.js';
-import { defineTool, type Tool, type ToolOutput } from '../core/tool.js';
-import { rootOf, type Recording } from './passes.js';
-
-type ToolCall = Extract<EventBody, { type: 'tool-call' }>;
-type ToolResult = Extract<EventBody, { type: 'tool-result' }>;
+import type { BodyOf, EventBody, Question, TaskEvent } from '../core/task.js';
+import { defineTool, type ToolOutput } from '../core/tool.js';
+import { rootOf, type Pass, type Recording } from './passes.js';
 
 /** Results were cut to their limit when they were recorded. */
 const NO_LIMIT = 2 ** 31 - 1;
@@ -24,81 +21,67 @@ const REFUSED_TURNS = 4;
  */
 export function recordedFunctions(recording: Recording) {
   const bodies = recording.events.map(({ body }) => body);
-  const asked = bodies.filter((body) => body.type === 'question');
-  const record: Calls = {
-    ...recording,
-    calls: Map.groupBy(
-      bodies.filter((body) => body.type === 'tool-call'),
-      ({ step }) => rootOf(step),
-    ),
-    questionsAt: (step) =>
-      asked.flatMap(({ step: own, question }) => (rootOf(own) === step ? [question] : [])),
-  };
-  const call: AgentFunction['call'] = (given) => callRecorded(given, record);
+  const steps = Map.groupBy(bodies, (body) => ('step' in body ? rootOf(body.step) : ''));
+  const tools = bodies.flatMap((body) => {
+    if (body.type === 'tool-call') return [body.tool];
+    return body.type === 'question' ? (body.question.tool ?? []) : [];
+  });
+  const call = (given: Call) => callRecorded(given, steps.get(given.step) ?? [], recording);
   return (own: readonly AgentFunction[]): readonly AgentFunction[] => {
-    const calls = [...record.calls.values()].flat();
-    const tools = [...calls, ...asked.map(({ question }) => question)].flatMap(({ tool }) => tool ?? []);
-    const names = new Set(tools);
-    for (const { name } of own) names.delete(name);
+    const further = new Set(tools);
+    for (const { name } of own) further.delete(name);
     const replaced = own.map((one): AgentFunction => {
       if (CONTROL_NAMES.includes(one.name)) return one;
-      const isMade = ({ step }: Call) => one.name === TRANSFER_NAME && !record.calls.has(step);
+      const isRefused = ({ step }: Call) => steps.get(step)?.some(({ type }) => type === 'tool-call');
+      const isMade = (given: Call) => one.name === TRANSFER_NAME && !isRefused(given);
       return { ...one, call: (given) => (isMade(given) ? one.call(given) : call(given)) };
     });
-    return [...replaced, ...[...names].map((name) => ({ name, spec: undefined, first: false, call }))];
+    return [...replaced, ...[...further].map((name) => ({ name, spec: undefined, first: false, call }))];
   };
 }
 
-/** A recording with its calls and questions by the steps of the calls. */
-interface Calls extends Recording {
-  readonly calls: ReadonlyMap<string, readonly ToolCall[]>;
-  readonly questionsAt: (step: string) => readonly Question[];
-}
-
-async function callRecorded(call: Call, record: Calls): Promise<CallOutcome> {
-  const [intent] = record.calls.get(call.step) ?? [];
-  const question = record.questionsAt(call.step).find(({ tool }) => tool === call.name);
-  const made = { ...call, arguments: intent?.arguments ?? question?.arguments ?? call.arguments };
+/** Calls a tool that gives what is recorded. `bodies`: the entries of the call. */
+async function callRecorded(
+  call: Call,
+  bodies: readonly EventBody[],
+  recording: Recording,
+): Promise<CallOutcome> {
+  const intent = bodies.find((body) => body.type === 'tool-call');
+  const questions = bodies.flatMap((body) => (body.type === 'question' ? [body.question] : []));
+  const asked = questions.find(({ tool }) => tool === call.name);
+  const made = { ...call, arguments: intent?.arguments ?? asked?.arguments ?? call.arguments };
   const keyed = { ...made, key: keyOf(made) };
-  const limits = { ...record.limits, toolOutputBytes: NO_LIMIT };
-  const outcome = await toolFunction(toolFor(keyed, record), { approval: 'dangerous', limits }).call(keyed);
-  return outcome.type === 'result' && isRefusal(call.step, outcome, record)
-    ? { ...outcome, refused: true }
-    : outcome;
-}
-
-function toolFor({ step, name, key }: Call, record: Calls): Tool {
-  const questions = record.questionsAt(step);
   const approval = questions.find(({ kind }) => kind === 'approval');
   const isUnsafe = questions.some(({ kind }) => kind === 'outcome-unknown');
-  const effect = isUnsafe ? 'unsafe' : (record.calls.get(step)?.[0]?.effect ?? 'pure');
-  const description = approval && approval.hash !== key ? describedIn(approval) : undefined;
   // More than one in this run if the call asked a person, or was repeated.
-  const { events } = record.pass;
+  const { events } = recording.pass;
   const outputs = events.flatMap(({ body }) =>
-    body.type === 'tool-result' && rootOf(body.step) === step ? [outputOf(body, events)] : [],
+    body.type === 'tool-result' && rootOf(body.step) === call.step ? [outputOf(body, events)] : [],
   );
-  return defineTool({
-    ...{ name, description: '', schema: z.object({}), parameters: ANY_ARGUMENTS, effect },
+  const tool = defineTool({
+    ...{ name: call.name, description: '', schema: z.object({}), parameters: ANY_ARGUMENTS },
+    ...{ effect: isUnsafe ? 'unsafe' : (intent?.effect ?? 'pure'), timeoutMs: NO_LIMIT },
     danger: approval ? 'dangerous' : 'safe',
-    timeoutMs: NO_LIMIT,
-    ...(description !== undefined && { describe: () => description }),
-    execute: async () => outputs.shift() ?? record.blocked(),
+    ...(approval && approval.hash !== keyed.key && { describe: () => describedIn(approval) }),
+    execute: async () => outputs.shift() ?? recording.blocked(),
   });
+  const limits = { ...recording.limits, toolOutputBytes: NO_LIMIT };
+  const outcome = await toolFunction(tool, { approval: 'dangerous', limits }).call(keyed);
+  const isError = outcome.type === 'result' && outcome.result.isError;
+  return isError && isOfRefusals(call.step, recording.pass) ? { ...outcome, refused: true } : outcome;
 }
 
-/** The record does not say which calls were refused. It matters only where refusals ended the run. */
-function isRefusal(
-  step: string,
-  { result }: Extract<CallOutcome, { type: 'result' }>,
-  { pass: { end, events } }: Recording,
-): boolean {
-  if (end?.reason !== 'limit-refusals' || !result.isError) return false;
-  const turns = events.flatMap(({ body }) => (body.type === 'turn-end' ? [body.step] : []));
-  return turns.slice(-REFUSED_TURNS).some((turn) => step.startsWith(`${turn}.`));
+/** Whether the call may be one of those that were refused until the run ended. The record does not say which were. */
+function isOfRefusals(step: string, { end, events }: Pass): boolean {
+  const turns = events.flatMap(({ body }) => (body.type === 'turn-end' ? [`${body.step}.`] : []));
+  const isLast = turns.slice(-REFUSED_TURNS).some((turn) => step.startsWith(turn));
+  return end?.reason === 'limit-refusals' && isLast;
 }
 
-function outputOf({ step, result, fromOutside, asks }: ToolResult, events: readonly TaskEvent[]): ToolOutput {
+function outputOf(
+  { step, result, fromOutside, asks }: BodyOf<'tool-result'>,
+  events: readonly TaskEvent[],
+): ToolOutput {
   const files = events.flatMap(({ body }) => {
     if (body.type !== 'artifact' || !body.artifact.id.startsWith(`${step}.f`)) return [];
     return body.artifact.parts.slice(0, 1);

@@ -1,23 +1,20 @@
 import type { ModelErrorCode, ModelEvent, ModelProvider, ModelRequest } from '../core/model.js';
 import { textOf } from '../core/message.js';
-import type { EventBody } from '../core/task.js';
+import type { BodyOf } from '../core/task.js';
 import { stepAfter, type Pass, type Recording } from './passes.js';
-
-type TurnEnd = Extract<EventBody, { type: 'turn-end' }>;
 
 /** The marks after a text that a failure or a time limit cut off. The loop adds them again. */
 const CUT_MARK = /\n\n\[The answer is incomplete: [^\]\n]+\]$/;
 /** The journal writes the last character of a text with what follows it. */
 const HELD_BACK = '…';
 
+export type OnRequest = (request: ModelRequest, step: string) => void;
+
 /**
  * Gives the outputs that the model gave in a recorded run, in order. `blocked` is called when the record holds no more, and
  * `onRequest` with each request as it is now, and the turn that it is of.
  */
-export function recordedModel(
-  { agent, pass, blocked }: Recording,
-  onRequest?: (request: ModelRequest, step: string) => void,
-): ModelProvider {
+export function recordedModel({ agent, pass, blocked }: Recording, onRequest?: OnRequest): ModelProvider {
   let asked = 0;
   return {
     id: 'recorded',
@@ -47,7 +44,7 @@ function turnOf(
   { events }: Pass,
   agent: string,
   step: string,
-): { readonly end: TurnEnd | undefined; readonly text: string } {
+): { readonly end: BodyOf<'turn-end'> | undefined; readonly text: string } {
   const last = events.findIndex(({ body }) => body.type === 'turn-end' && body.step === step);
   const until = last < 0 ? events.length : last;
   const first = events.slice(0, until).findLastIndex(({ body }) => body.type === 'turn-end') + 1;
@@ -56,7 +53,7 @@ function turnOf(
     if (body.type !== 'text-delta' || (author ?? agent) !== agent || body.isMessage) continue;
     text = body.replace ? body.text : text + body.text;
   }
-  return { end: last < 0 ? undefined : (events[last]!.body as TurnEnd), text };
+  return { end: last < 0 ? undefined : (events[last]!.body as BodyOf<'turn-end'>), text };
 }
 
 const FAILURE = /^model-(.+)$/;

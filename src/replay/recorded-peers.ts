@@ -1,10 +1,11 @@
 import { failureText, NO_REASON } from '../agents/peer-relay.js';
 import type { Peer, PeerDirectory, PeerEvent } from '../core/agent.js';
+import { defined } from '../core/json.js';
 import { addUsage, NO_USAGE } from '../core/model.js';
-import type { EventBody, TaskEvent } from '../core/task.js';
+import type { BodyOf, EventBody, TaskEvent } from '../core/task.js';
 import { rootOf, type Pass, type Recording } from './passes.js';
 
-type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
+type EndEvent = Extract<PeerEvent, { type: 'end' }>;
 
 /** The agents that a recorded task delegated to: each says again what it said. */
 export function recordedPeers(options: Recording): PeerDirectory {
@@ -38,8 +39,7 @@ function* eventsOf(
   const first = events.findIndex((event) => isAt(event, 'delegation-start'));
   const last = events.findIndex((event) => isAt(event, 'delegation-end'));
   for (const event of events.slice(first + 1, last < 0 ? undefined : last)) {
-    if (passed.has(event)) continue;
-    const relayed = relayedBy(step, event, agent);
+    const relayed = passed.has(event) ? undefined : relayedBy(step, event, agent);
     if (!relayed) continue;
     passed.add(event);
     yield relayed;
@@ -47,59 +47,44 @@ function* eventsOf(
 }
 
 function relayedBy(step: string, { author = '', body }: TaskEvent, agent: string): PeerEvent | undefined {
-  switch (body.type) {
-    case 'delegation-task':
-      return body.step === step ? { type: 'task', taskId: body.taskId } : undefined;
-    case 'activity':
-      return author === agent ? undefined : { type: 'activity', author, activity: body.activity };
-    case 'text-delta': {
-      const { artifactId, text, replace } = body;
-      if (!body.isMessage)
-        return author === agent ? undefined : { type: 'text-delta', author, artifactId, text, replace };
-      const id = idBelow(step, artifactId);
-      if (id === undefined) return undefined;
-      return { type: 'activity', author, activity: { type: 'text', id, text, ...(replace && { replace }) } };
-    }
-    case 'artifact': {
-      const id = idBelow(step, body.artifact.id);
-      return id === undefined ? undefined : { type: 'artifact', author, artifact: { ...body.artifact, id } };
-    }
-    default:
-      return undefined;
+  const isOwn = author === agent;
+  if (body.type === 'delegation-task')
+    return body.step === step ? { type: 'task', taskId: body.taskId } : undefined;
+  if (body.type === 'activity')
+    return isOwn ? undefined : { type: 'activity', author, activity: body.activity };
+  if (body.type === 'text-delta' && !body.isMessage) {
+    const { artifactId, text, replace } = body;
+    return isOwn ? undefined : { type: 'text-delta', author, artifactId, text, replace };
   }
-}
-
-function idBelow(step: string, id: string): string | undefined {
-  return id.startsWith(`${step}/`) ? id.slice(step.length + 1) : undefined;
+  if (body.type !== 'text-delta' && body.type !== 'artifact') return undefined;
+  const whole = body.type === 'artifact' ? body.artifact.id : body.artifactId;
+  if (!whole.startsWith(`${step}/`)) return undefined;
+  const id = whole.slice(step.length + 1);
+  if (body.type === 'artifact') return { type: 'artifact', author, artifact: { ...body.artifact, id } };
+  const { text, replace } = body;
+  return { type: 'activity', author, activity: { type: 'text', id, text, ...(replace && { replace }) } };
 }
 
 /** The end that the peer reported; undefined when this run did not come so far. */
-function endOf(step: string, options: Recording): Extract<PeerEvent, { type: 'end' }> | undefined {
-  const { agent, events, pass } = options;
-  const bodies = pass.events.map(({ body }) => body);
-  const end = bodies.find((body) => body.type === 'delegation-end' && body.step === step) as
-    DelegationEnd | undefined;
+function endOf(step: string, { agent, events, pass }: Recording) {
+  const isEnd = ({ body }: TaskEvent) => body.type === 'delegation-end' && body.step === step;
+  const end = pass.events.find(isEnd)?.body as BodyOf<'delegation-end'> | undefined;
   if (!end) return undefined;
+  const known = events.slice(0, events.findIndex(isEnd) + 1).map(({ body }) => body);
   // A peer reports the total of its task.
-  let usage = NO_USAGE;
-  for (const { body } of events) {
-    if (body.type !== 'delegation-end' || rootOf(body.step) !== rootOf(step)) continue;
-    usage = addUsage(usage, body.usage);
-    if (body.step === step) break;
-  }
-  const answer = end.state === 'completed' && isFinal(step, events) ? answerOf(pass, agent) : undefined;
+  const usage = known.reduce(
+    (sum, body) =>
+      body.type === 'delegation-end' && rootOf(body.step) === rootOf(step) ? addUsage(sum, body.usage) : sum,
+    NO_USAGE,
+  );
+  const isFinal = known.some((body) => body.type === 'delegation-start' && body.step === step && body.final);
+  const answer = end.state === 'completed' && isFinal ? answerOf(pass, agent) : undefined;
   return {
-    ...{ type: 'end', state: end.state as Extract<PeerEvent, { type: 'end' }>['state'], usage },
-    text: answer ?? textOf(end),
-    author: end.author ?? end.agent,
-    questions: end.questions ?? [],
-    fromOutside: end.fromOutside ?? false,
-    ...(end.peerContextId !== undefined && { peerContextId: end.peerContextId }),
+    ...({ type: 'end', state: end.state as EndEvent['state'], usage } as const),
+    ...{ text: answer ?? textOf(end), author: end.author ?? end.agent },
+    ...{ questions: end.questions ?? [], fromOutside: end.fromOutside ?? false },
+    ...defined({ peerContextId: end.peerContextId }),
   };
-}
-
-function isFinal(step: string, events: readonly TaskEvent[]): boolean {
-  return events.some(({ body }) => body.type === 'delegation-start' && body.step === step && body.final);
 }
 
 /** The user's answer as another agent wrote it, in a delegation whose answer is the user's. */
@@ -115,23 +100,16 @@ function answerOf({ events }: Pass, agent: string): string | undefined {
 const DELIVERED = /(?:^|\n)\[delivered to the user: [^\n]*\]$/;
 
 /** The text that the peer sent, from the result that the model got: the delegation made that of this. */
-function textOf({ state, agent, result: { content }, reason }: DelegationEnd): string {
-  switch (state) {
-    case 'completed': {
-      const text = content.replace(DELIVERED, '');
-      return text === `${agent} finished without any text.` ? '' : text;
-    }
-    case 'rejected':
-    case 'failed': {
-      const [begin = '', end = ''] = failureText(state, agent, '\n').split('\n');
-      const isWhole = content.startsWith(begin) && content.endsWith(end);
-      const text = isWhole ? content.slice(begin.length, -end.length) : content;
-      if (text === NO_REASON) return '';
-      return state === 'failed' && reason === `${text}.` ? reason : text;
-    }
-    case 'canceled':
-      return '';
-    default:
-      return content;
+function textOf({ state, agent, result: { content }, reason }: BodyOf<'delegation-end'>): string {
+  if (state === 'canceled') return '';
+  if (state === 'completed') {
+    const text = content.replace(DELIVERED, '');
+    return text === `${agent} finished without any text.` ? '' : text;
   }
+  if (state !== 'rejected' && state !== 'failed') return content;
+  const [begin = '', end = ''] = failureText(state, agent, '\n').split('\n');
+  const isWhole = content.startsWith(begin) && content.endsWith(end);
+  const text = isWhole ? content.slice(begin.length, -end.length) : content;
+  if (text === NO_REASON) return '';
+  return state === 'failed' && reason === `${text}.` ? reason : text;
 }

@@ -1,14 +1,19 @@
-import { agentOfRecord } from './recorded-agent.js';
-import type { Agent, PeerDirectory } from '../core/agent.js';
+import type { LoopAgent } from '../agents/agent.js';
+import type { PeerDirectory } from '../core/agent.js';
 import { silentLogger } from '../core/logger.js';
-import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
+import { addUsage, type Usage } from '../core/model.js';
+import type { Run } from '../core/run.js';
 import { noScrubber } from '../core/secrets.js';
-import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
+import type { BodyOf, NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
+import { abortable } from '../core/time.js';
 import { Replay } from '../journal/replay.js';
 import { workOn } from '../journal/run-work.js';
 import { TaskRun } from '../journal/task-run.js';
 import { firstDivergence, type Divergence } from './comparison.js';
-import { abortReasonOf, passesOf, type Pass, type Recording } from './passes.js';
+import { abortReasonOf, passesOf, type Pass } from './passes.js';
+import { agentOfRecord, memoryOf } from './recorded-agent.js';
+import { recordedFunctions } from './recorded-functions.js';
+import { recordedModel, type OnRequest } from './recorded-model.js';
 import { recordedPeers } from './recorded-peers.js';
 import { parseTaskFile, type RecordedTask } from './task-file.js';
 
@@ -20,12 +25,7 @@ export interface ReplayReport {
   /** The tasks that are taken as recorded: no model was asked in them, or their entries are elsewhere. */
   readonly taken: readonly string[];
   /** The first place at which a task is another now; undefined when all are identical. */
-  readonly divergence: TaskDivergence | undefined;
-}
-
-interface TaskDivergence extends Divergence {
-  readonly taskId: string;
-  readonly agent: string;
+  readonly divergence: (Divergence & { readonly taskId: string; readonly agent: string }) | undefined;
 }
 
 /**
@@ -58,7 +58,7 @@ export function isOfLoop({ events }: RecordedTask): boolean {
 }
 
 async function divergenceIn(recorded: RecordedTask): Promise<Divergence | undefined> {
-  for await (const { pass, written } of runsAgain(recorded, agentOfRecord)) {
+  for await (const { pass, written } of runsAgain(recorded, {})) {
     const divergence = firstDivergence(pass, recorded.agent, written);
     if (divergence) return divergence;
   }
@@ -68,7 +68,12 @@ async function divergenceIn(recorded: RecordedTask): Promise<Divergence | undefi
 /** An owner that has nothing. */
 const NOBODY: Scope = { tenant: '', owner: 'replay' };
 
-type AgentOfRun = (recording: Recording, peers: PeerDirectory) => Agent;
+interface RunsOptions {
+  /** Default: the agent loop with what the record says of the agent. */
+  readonly agent?: LoopAgent;
+  readonly scope?: Scope;
+  readonly onRequest?: OnRequest;
+}
 
 /**
  * Runs each run of a recorded task again with an agent that reaches nothing outside. Yields it with the events that it
@@ -76,40 +81,38 @@ type AgentOfRun = (recording: Recording, peers: PeerDirectory) => Agent;
  */
 export async function* runsAgain(
   recorded: RecordedTask,
-  agentOf: AgentOfRun,
-  scope = NOBODY,
+  { agent: given, scope = NOBODY, onRequest }: RunsOptions,
 ): AsyncGenerator<{ readonly pass: Pass; readonly written: readonly NewEvent[] }, void> {
-  const { id: taskId, agent, limits } = recorded;
+  const { id: taskId, agent: name, limits } = recorded;
   const events = recorded.events.map((event): TaskEvent => ({ ...event, taskId, author: event.author }));
+  const task = taskOf(recorded, scope);
   for (const pass of passesOf(events)) {
-    const written = await runAgain(taskOf(recorded, scope), { agent, limits, events, pass }, agentOf);
-    yield { pass, written };
+    const replay = new Replay();
+    for (const event of pass.before) replay.add(event);
+    const store = new RecordedStore(pass);
+    const run = new TaskRun({
+      ...{ task, store, replay, openLogger: () => silentLogger, scrubber: noScrubber },
+      ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: Number.MAX_SAFE_INTEGER },
+    });
+    store.deliver = (seq) => run.notify(seq);
+    if (pass.end) run.charge(unseenUsage(pass, pass.end));
+    const recording = { agent: name, limits, events, pass, blocked: blockedIn(run, store, pass) };
+    const peers = recordedPeers(recording);
+    const agent = given ?? agentOfRecord(recording, peers);
+    const standIns = {
+      model: recordedModel(recording, onRequest),
+      memory: memoryOf(pass),
+      peers: (own: PeerDirectory) => ({ ...peers, list: () => own.list() }),
+      functions: recordedFunctions(recording),
+      beganAt: pass.events[0]!.at,
+    };
+    const rehearsing = { profile: agent.profile, run: (again: Run) => agent.rehearse(again, standIns) };
+    await workOn(run, replay, {
+      ...{ store: { append: store.append, lastCrash: undefined }, peers },
+      ...{ agents: new Map([[name, rehearsing]]), runSeconds: MAX_SECONDS },
+    });
+    yield { pass, written: store.written };
   }
-}
-
-async function runAgain(
-  task: TaskRecord,
-  about: Omit<Recording, 'blocked'>,
-  agentOf: AgentOfRun,
-): Promise<readonly NewEvent[]> {
-  const { pass } = about;
-  const replay = new Replay();
-  for (const event of pass.before) replay.add(event);
-  const store = new RecordedStore(pass);
-  const run = new TaskRun({
-    ...{ task, store, replay, openLogger: () => silentLogger, scrubber: noScrubber },
-    ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: Number.MAX_SAFE_INTEGER },
-  });
-  store.deliver = (seq) => run.notify(seq);
-  const unseen = unseenUsage(pass);
-  if (unseen) run.charge(unseen);
-  const recording = { ...about, blocked: blockedIn(run, store, pass) };
-  const peers = recordedPeers(recording);
-  await workOn(run, replay, {
-    ...{ store: { append: store.append, lastCrash: undefined }, peers },
-    ...{ agents: new Map([[task.agent, agentOf(recording, peers)]]), runSeconds: MAX_SECONDS },
-  });
-  return store.written;
 }
 
 /** The longest time of a timer. A replay ends before: it waits for nothing outside. */
@@ -129,30 +132,33 @@ function taskOf(recorded: RecordedTask, { tenant, owner }: Scope): TaskRecord {
 class RecordedStore {
   readonly written: NewEvent[] = [];
   deliver: (seq: number) => void = () => {};
-  readonly #messages: { readonly event: TaskEvent; readonly afterSteps: number }[] = [];
+  readonly #messages: readonly { readonly event: TaskEvent; readonly afterSteps: number }[];
   #steps = 0;
 
   constructor({ events }: Pass) {
     let steps = 0;
-    for (const event of events) {
+    const messages = events.flatMap((event) => {
       if (isIntent(event)) steps += 1;
-      if (event.body.type === 'message') this.#messages.push({ event, afterSteps: steps });
-    }
+      return event.body.type === 'message' ? [{ event, afterSteps: steps }] : [];
+    });
     // A message after the last step was not read in this run.
-    while (this.#messages.at(-1)?.afterSteps === steps) this.#messages.pop();
+    this.#messages = messages.filter(({ afterSteps }) => afterSteps < steps);
   }
 
   readonly append = async (_fence: unknown, events: readonly NewEvent[]): Promise<number> => {
     this.written.push(...events);
     this.#steps += events.filter(isIntent).length;
-    const known = this.#messages.findLast(({ afterSteps }) => afterSteps <= this.#steps);
-    if (known) setImmediate(() => this.deliver(known.event.seq));
+    const newest = this.#come().at(-1);
+    if (newest) setImmediate(() => this.deliver(newest.seq));
     return 0;
   };
 
   async read(_taskId: string, after: number): Promise<readonly TaskEvent[]> {
-    const known = this.#messages.filter(({ afterSteps }) => afterSteps <= this.#steps);
-    return known.map(({ event }) => event).filter(({ seq }) => seq > after);
+    return this.#come().filter(({ seq }) => seq > after);
+  }
+
+  #come(): readonly TaskEvent[] {
+    return this.#messages.flatMap(({ event, afterSteps }) => (afterSteps <= this.#steps ? [event] : []));
   }
 
   async get(): Promise<undefined> {}
@@ -167,13 +173,11 @@ function isIntent({ body: { type } }: NewEvent): boolean {
 }
 
 /** The usage of failed calls of a model, which only the end of a run holds. */
-function unseenUsage({ before, events, end }: Pass): Usage | undefined {
-  if (!end) return undefined;
-  let seen = NO_USAGE;
+function unseenUsage({ before, events }: Pass, { usage }: BodyOf<'run-end'>): Usage {
+  let unseen = usage;
   for (const { body } of [...before, ...events])
-    if (body.type === 'turn-end' || body.type === 'delegation-end') seen = addUsage(seen, body.usage);
-  const unseen = addUsage(end.usage, seen, -1);
-  return unseen.input + unseen.output > 0 ? unseen : undefined;
+    if (body.type === 'turn-end' || body.type === 'delegation-end') unseen = addUsage(unseen, body.usage, -1);
+  return unseen;
 }
 
 /** The rounds of the event loop without a new event after which nothing more comes. */
@@ -196,10 +200,6 @@ function blockedIn(run: TaskRun, store: RecordedStore, pass: Pass): () => Promis
   };
   return () => {
     watching ??= abortOnceStill();
-    const { signal } = run;
-    return new Promise((_, reject) => {
-      if (signal.aborted) reject(signal.reason as Error);
-      else signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    });
+    return abortable(new Promise<never>(() => {}), run.signal);
   };
 }
