@@ -31,6 +31,7 @@ const CAMPAIGNS = [
 ];
 /** In both: short in `npm test`, long in a campaign. */
 const LENGTHENED = [
+  'test/cli/secrets',
   'test/e2e/cuts',
   'test/e2e/fairness',
   'test/e2e/kill',

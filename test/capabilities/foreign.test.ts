@@ -3,8 +3,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Home, Result } from '../cli/lango-process.js';
-import { langoHere } from '../cli/lango-here.js';
-import { lango, makeHome, startServer } from '../cli/lango-process.js';
+import { langoHere, startServerHere } from '../cli/lango-here.js';
+import { lango, makeHome } from '../cli/lango-process.js';
 import { built } from '../support/built.js';
 import type { PostgresServer } from '../support/postgres.js';
 import { startPostgres } from '../support/postgres.js';
@@ -47,7 +47,7 @@ async function whileServing(
   home: Home,
   ...commands: readonly (readonly string[])[]
 ): Promise<readonly Result[]> {
-  const server = await startServer(home);
+  const server = await startServerHere(home);
   const results: Result[] = [];
   try {
     for (const args of commands) results.push(await langoHere(args, { env: server.env }));

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { langoHere } from './lango-here.js';
-import type { Home, Result, Server } from './lango-process.js';
-import { makeHome, startServer } from './lango-process.js';
+import { langoHere, startServerHere, type ServerHere } from './lango-here.js';
+import type { Home, Result } from './lango-process.js';
+import { makeHome } from './lango-process.js';
 
 let home: Home;
-let server: Server;
+let server: ServerHere;
 
 beforeAll(async () => {
   home = await makeHome('');
-  server = await startServer(home);
+  server = await startServerHere(home);
 });
 
 afterAll(async () => {

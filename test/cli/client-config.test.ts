@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
-import { langoHere } from './lango-here.js';
-import type { Home, Server } from './lango-process.js';
-import { lango, makeHome, startServer } from './lango-process.js';
+import { langoHere, startServerHere, type ServerHere } from './lango-here.js';
+import type { Home } from './lango-process.js';
+import { lango, makeHome } from './lango-process.js';
 
 /** Client commands beside a configuration that is meant for the server alone. */
 
 let home: Home;
-let server: Server;
+let server: ServerHere;
 
 beforeAll(async () => {
   home = await makeHome('tools: { exec: { sandbox: "off" } }\n');
-  server = await startServer(home);
+  server = await startServerHere(home);
 });
 
 afterAll(async () => {
@@ -46,7 +46,7 @@ it('a client command names no agent that is away to a server of one agent, which
   const alone = await makeHome(
     'agent: { multiAgent: false }\na2a: { enabled: true, remoteAgents: [{ name: w, url: "http://127.0.0.1:1", allowPrivate: true }] }\n',
   );
-  const one = await startServer(alone);
+  const one = await startServerHere(alone);
   const { stdout, stderr } = await langoHere(['send', 'hello'], { env: alone.env });
   await one.stop();
   await alone.remove();

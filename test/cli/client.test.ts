@@ -9,9 +9,9 @@ import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { certificate, writePair } from '../support/certificates.js';
 import { freePort } from '../support/free-port.js';
-import { langoHere } from './lango-here.js';
+import { langoHere, startServerHere, startWithPeers } from './lango-here.js';
 import type { Home, Result, Server } from './lango-process.js';
-import { mainFile, cleanEnv, ended, lango, makeHome, startServer, startWithPeers } from './lango-process.js';
+import { mainFile, cleanEnv, ended, lango, makeHome, startServer } from './lango-process.js';
 
 /** With this setting commands always wait for approval, on any machine. */
 const CONFIG = 'tools: { exec: { sandbox: "off" } }\n';
@@ -448,7 +448,7 @@ describe('the error of a client command', () => {
     const other = await makeHome(
       'model: { provider: openai, name: m, baseUrl: "http://127.0.0.1:1", maxRetries: 0 }',
     );
-    const node = await startServer(other);
+    const node = await startServerHere(other);
     const { code, stderr } = await langoHere(['send', 'hi'], { env: node.env });
     const doctor = await langoHere(['doctor', '--model'], { env: node.env });
     await node.stop();

@@ -7,9 +7,9 @@ import { silentLogger } from '../../src/core/logger.js';
 import { smallZip } from '../support/small-zip.js';
 import { entryOf } from '../suites/library-fixtures.js';
 import { acceptOne, fenceOf } from '../suites/task-store-fixtures.js';
-import { langoHere } from './lango-here.js';
-import type { Home, Result, Server } from './lango-process.js';
-import { lango, makeHome, startServer } from './lango-process.js';
+import { langoHere, startServerHere, type ServerHere } from './lango-here.js';
+import type { Home, Result } from './lango-process.js';
+import { lango, makeHome } from './lango-process.js';
 
 const CONFIG = `
 tools: { exec: { enabled: false }, fs: { enabled: false }, browser: { enabled: false } }
@@ -17,7 +17,7 @@ observationalMemory: { enabled: true, observeTokens: 1 }
 `;
 
 let home: Home;
-let server: Server | undefined;
+let server: ServerHere | undefined;
 beforeEach(async () => {
   home = await makeHome(CONFIG);
 });
@@ -76,7 +76,7 @@ describe('lango data', () => {
       });
     }
     await storage.close();
-    server = await startServer(home);
+    server = await startServerHere(home);
     await send('remember that the deploy key rotates on Fridays');
     await send('save knowledge proxy: one');
     await send('save knowledge proxy: two');
@@ -115,7 +115,7 @@ describe('lango data', () => {
       await storage.knowledge.save(owner, entryOf('proxy', `${n} ${'x'.repeat(49_000)}`, { passages: [] }));
     }
     await storage.close();
-    server = await startServer(home);
+    server = await startServerHere(home);
     const out = path.join(home.folder, 'mine.json');
     const { stdout, stderr } = await run('data', 'export', '--out', out);
     expect(stderr).toBe('');
@@ -137,7 +137,7 @@ describe('lango data', () => {
   });
 
   it('writes a file whole or not at all, and overwrites none', async () => {
-    server = await startServer(home);
+    server = await startServerHere(home);
     await send('save knowledge proxy: one');
     const out = path.join(home.folder, 'mine.json');
     await writeFile(out, 'mine');
@@ -160,7 +160,7 @@ describe('lango data', () => {
   });
 
   it('deletes one context with its tasks, entries, triples and notes, down to the bytes', async () => {
-    server = await startServer(home);
+    server = await startServerHere(home);
     const inside = ['--context', 'secret-talk'];
     await send('remember that the xylophone is in the cellar', ...inside);
     await send('save knowledge xylophone: it is a loud xylophone', ...inside);
@@ -186,7 +186,7 @@ describe('lango data', () => {
   });
 
   it('deletes one entry with its triples, and a document by its file, down to the bytes', async () => {
-    server = await startServer(home);
+    server = await startServerHere(home);
     const guide = path.join(home.folder, 'guide.md');
     await writeFile(guide, '# Zither\n\nThe zither stands in the attic.\n');
     await run('ingest', guide);
@@ -202,7 +202,7 @@ describe('lango data', () => {
   });
 
   it('exports skills file by file with their origin, and deletes one by its name', async () => {
-    server = await startServer(home);
+    server = await startServerHere(home);
     const image = Buffer.from([0xff, 0xd8, 0xff, 0x00]);
     const text = '---\nname: greet\ndescription: Greets.\n---\n\nSay hello.\n';
     const zip = smallZip({ 'SKILL.md': text, 'face.jpg': image });
@@ -223,7 +223,7 @@ describe('lango data', () => {
   });
 
   it('deletes everything only after an explicit confirmation', async () => {
-    server = await startServer(home);
+    server = await startServerHere(home);
     await send('remember that tea is at four');
     const refused = await run('data', 'delete');
     expect(refused.code).toBe(2);

@@ -6,7 +6,7 @@ import { API_KEY } from '../support/model-wire.js';
 import { responsesWire } from '../support/responses-wire.js';
 import { events, ScriptedServer, status, type Reply } from '../support/scripted-server.js';
 import { VENDORS } from '../support/vendors.js';
-import { langoHere } from './lango-here.js';
+import { langoHere, startServerHere } from './lango-here.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
 describe('lango doctor', () => {
@@ -70,7 +70,7 @@ describe('lango doctor', () => {
     const tls = '{ certFile: server.pem, keyFile: server.key }';
     const settings = `server: { tls: ${tls}, grpc: { enabled: true, port: 0 } }`;
     await writeFile(path.join(home.folder, 'config.yaml'), settings);
-    const server = await startServer(home);
+    const server = await startServerHere(home);
     // The certificate is for 127.0.0.1.
     const env = { ...server.env, LANGO_URL: server.origin.replace('127.0.0.1', 'localhost') };
     const { code, stdout } = await langoHere(['doctor'], { env });
@@ -103,7 +103,7 @@ describe('lango doctor', () => {
     const home = await makeHome();
     const env = { ...home.env, LANGO_VAULT_PASSPHRASE: 'correct horse battery staple' };
     await langoHere(['secrets', 'set', 'github'], { env, input: 'ghp_S3cr3t/To+ken42' });
-    const server = await startServer(home);
+    const server = await startServerHere(home);
     const seen = await langoHere(['doctor'], { env: server.env });
     const listed = await langoHere(['secrets', 'list'], { env: server.env });
     await server.stop();

@@ -4,9 +4,9 @@ import path from 'node:path';
 import type { EmbeddingServer } from '../support/embedding-server.js';
 import { startEmbeddingServer } from '../support/embedding-server.js';
 import { smallPdf } from '../support/small-pdf.js';
-import { langoHere } from './lango-here.js';
+import { langoHere, startServerHere } from './lango-here.js';
 import type { Home } from './lango-process.js';
-import { lango, makeHome, startServer } from './lango-process.js';
+import { lango, makeHome } from './lango-process.js';
 
 interface Tally {
   readonly added: number;
@@ -91,7 +91,7 @@ describe('lango ingest', () => {
     ]);
     expect(await names()).toEqual(ALL);
 
-    const server = await startServer(home);
+    const server = await startServerHere(home);
     try {
       const ask = async (text: string): Promise<string> =>
         (await langoHere(['send', '--no-input', text], { env: server.env })).stdout;

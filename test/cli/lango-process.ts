@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -102,11 +102,4 @@ export async function startServer(home: Home, args: readonly string[] = []): Pro
       return result;
     },
   };
-}
-
-/** Like `startServer`, and waits until the server has requested the cards of its remote agents. */
-export async function startWithPeers(home: Home): Promise<Server> {
-  const server = await startServer(home);
-  await untilPeersAsked(server.origin, await readFile(path.join(home.folder, 'token'), 'utf8'));
-  return server;
 }

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RICH, RICH_KEYS } from '../chain/local-chain.js';
 import { findIn, findInFolder } from '../support/secret-search.js';
-import { langoHere } from './lango-here.js';
+import { langoHere, startServerHere } from './lango-here.js';
 import type { Home, Result } from './lango-process.js';
-import { lango, makeHome, startServer } from './lango-process.js';
+import { lango, makeHome } from './lango-process.js';
 
 const [KEY, OTHER_KEY] = RICH_KEYS;
 const [ADDRESS, OTHER] = RICH;
@@ -63,7 +63,7 @@ describe('lango wallet', () => {
   });
 
   it('uses a running server that has the vault open, and takes no key as an argument', async () => {
-    const server = await startServer(home);
+    const server = await startServerHere(home);
     try {
       const imported = await wallet(['import'], KEY, server.env);
       expect(imported.stdout).toContain(ADDRESS);

@@ -9,8 +9,8 @@ import { openHome } from '../../src/app.js';
 import { readEnv } from '../../src/config/env.js';
 import { loadConfig } from '../../src/config/load.js';
 import { silentLogger } from '../../src/core/logger.js';
-import { langoHere } from '../cli/lango-here.js';
-import { lango, makeHome, startServer } from '../cli/lango-process.js';
+import { langoHere, startServerHere } from '../cli/lango-here.js';
+import { lango, makeHome } from '../cli/lango-process.js';
 import { sendText, withServer } from '../support/server.js';
 
 const PERMISSION = { places: ['exec'], hosts: [] } as const;
@@ -128,7 +128,7 @@ describe('lango data without a server', () => {
   it('exports the data of an earlier server, and deletes it, but cancels no task', async () => {
     const home = await makeHome();
     try {
-      const server = await startServer(home);
+      const server = await startServerHere(home);
       const send = (...args: readonly string[]) => langoHere(['send', ...args], { env: server.env });
       await send('remember that tea is at four');
       await server.stop();
