@@ -4,8 +4,8 @@ import { copyFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'no
 import path from 'node:path';
 import { connect } from '../../src/index.js';
 import { textPart } from '../../src/core/message.js';
-import { langoHere } from './lango-here.js';
-import type { Home, Server } from './lango-process.js';
+import { langoHere, startServerHere, type ServerHere } from './lango-here.js';
+import type { Home } from './lango-process.js';
 import { lango, makeHome, startServer } from './lango-process.js';
 
 /** `lango backup`, `lango restore` and `lango doctor --database`, beside a server with traffic and without one. */
@@ -14,7 +14,7 @@ const CONFIG = 'auth: { token: backed-up-4f7d1c9e2b6a }\nmodel: { provider: offl
 const TOLD_OF = ['vault.key', 'token', 'skills', 'workspace'];
 
 const homes: Home[] = [];
-const servers: Server[] = [];
+const servers: ServerHere[] = [];
 
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop()));
@@ -27,18 +27,19 @@ async function newHome(): Promise<Home> {
   return home;
 }
 
-async function serve(home: Home, ...args: readonly string[]): Promise<Server> {
-  const server = await startServer(home, args);
+async function serve(home: Home, start: typeof startServerHere = startServer): Promise<ServerHere> {
+  const server = await start(home);
   servers.push(server);
   return server;
 }
+const serveHere = (home: Home) => serve(home, startServerHere);
 
 const databaseOf = ({ folder }: Home) => path.join(folder, 'lango.db');
 const orderOf = (count: number) => ({ parts: [textPart(`hello ${count}`)] });
-const clientOf = ({ origin }: Server) => connect({ url: origin, token: 'backed-up-4f7d1c9e2b6a' });
+const clientOf = ({ origin }: ServerHere) => connect({ url: origin, token: 'backed-up-4f7d1c9e2b6a' });
 
 /** Sends texts one after the other until `isOver`; resolves with the text of each task's result. */
-async function sendUntil(server: Server, isOver: () => boolean): Promise<Map<string, string>> {
+async function sendUntil(server: ServerHere, isOver: () => boolean): Promise<Map<string, string>> {
   const answers = new Map<string, string>();
   const signal = AbortSignal.timeout(100_000);
   for (let count = 0; count < 500 && !isOver(); count += 1) {
@@ -51,7 +52,7 @@ async function sendUntil(server: Server, isOver: () => boolean): Promise<Map<str
   return answers;
 }
 
-async function answerOf(server: Server, taskId: string): Promise<string> {
+async function answerOf(server: ServerHere, taskId: string): Promise<string> {
   const { state, artifacts } = await clientOf(server).get({ taskId });
   return JSON.stringify([state, artifacts]);
 }
@@ -89,7 +90,7 @@ it('a backup of a server with traffic holds every task that was acknowledged bef
   const other = await newHome();
   const restored = await lango(['restore', copy, '--json'], other);
   expect(restored.code).toBe(0);
-  const again = await serve(other);
+  const again = await serveHere(other);
   for (const [taskId, answer] of before) expect(await answerOf(again, taskId)).toBe(answer);
   expect((await sendUntil(again, () => (sent += 1) > 25)).size).toBeGreaterThan(0);
 });
@@ -113,13 +114,13 @@ it('restore replaces a database by an older backup, and keeps the replaced one',
   const { code, stderr } = await langoHere(['restore', copy], home);
   expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('is kept as') });
   expect(await doctor(home)).toMatchObject({ code: 0, ok: true });
-  const again = await serve(home);
+  const again = await serveHere(home);
   for (const [taskId, answer] of kept) expect(await answerOf(again, taskId)).toBe(answer);
 });
 
 it('backup and restore refuse unsuitable files with a hint, and change nothing', async () => {
   const home = await newHome();
-  const server = await serve(home);
+  const server = await serveHere(home);
   let sent = 0;
   await sendUntil(server, () => (sent += 1) > 3);
   await server.stop();

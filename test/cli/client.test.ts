@@ -73,13 +73,13 @@ describe('lango send', () => {
   });
 
   it('colors a pipe only on request', async () => {
-    const colored = async (env: Readonly<Record<string, string>>): Promise<boolean> => {
-      const { stdout } = await lango(['send', '--stream', 'hello'], { env: { ...server.env, ...env } });
+    const colored = async (env: Readonly<Record<string, string>>, start = langoHere): Promise<boolean> => {
+      const { stdout } = await start(['send', '--stream', 'hello'], { env: { ...server.env, ...env } });
       return stdout.includes('\u001b[');
     };
-    expect(await colored({})).toBe(false);
+    expect(await colored({}, lango)).toBe(false);
     expect(await colored({ CI: 'true' })).toBe(false);
-    expect(await colored({ FORCE_COLOR: '1' })).toBe(true);
+    expect(await colored({ FORCE_COLOR: '1' }, lango)).toBe(true);
     expect(await colored({ FORCE_COLOR: '1', NO_COLOR: '1' })).toBe(false);
   });
 
@@ -328,7 +328,7 @@ describe('the help', () => {
 
 describe('the error of a client command', () => {
   it('says that no server responds, and how to start one', async () => {
-    const result = await lango(['send', 'hi', '--url', 'http://127.0.0.1:1'], { env: home.env });
+    const result = await run('send', 'hi', '--url', 'http://127.0.0.1:1');
     expect(result).toEqual({
       code: 3,
       stdout: '',
@@ -350,7 +350,7 @@ describe('the error of a client command', () => {
     const secure = createTlsServer(pair, (_request, response) => response.writeHead(404).end());
     await once(secure.listen(0, '127.0.0.1'), 'listening');
     const url = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`;
-    const refused = await lango(['card', url], { env: home.env });
+    const refused = await langoHere(['card', url], { env: home.env });
     const trusted = await lango(['card', url], { env: { ...home.env, NODE_EXTRA_CA_CERTS: certFile } });
     secure.close();
     expect(refused).toMatchObject({

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ServerOptions } from '../../src/index.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { API_KEY } from '../support/model-wire.js';
-import { ScriptedServer, events, eventsByByte } from '../support/scripted-server.js';
+import { ScriptedServer, events, eventsApart } from '../support/scripted-server.js';
 import type { TestServer } from '../support/server.js';
 import { withServer } from '../support/server.js';
 import { langoHere } from './lango-here.js';
@@ -25,9 +25,9 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
     };
   };
   const deltas = (text: string) => text.match(/.{1,3}/gs) ?? [];
-  const says = (text: string) => eventsByByte(wire.answer({ texts: deltas(text), stop: 'end' }));
+  const says = (text: string) => eventsApart(wire.answer({ texts: deltas(text), stop: 'end' }));
   const delegates = (words: string, ...to: readonly { agent: string; final: boolean; request?: string }[]) =>
-    eventsByByte(
+    eventsApart(
       wire.answer({
         texts: deltas(words),
         calls: to.map(({ agent, final, request = 'do it' }, index) => ({
@@ -66,7 +66,7 @@ describe.each(VENDORS)('lango send with a model of $provider that streams', ({ p
 
   it('prints all of a text that a sub-agent writes before its call, and its final output below the call', async () => {
     const call = { id: 'c0', name: 'exec_one', json: [JSON.stringify({ path: 'x' })] };
-    const looks = eventsByByte(
+    const looks = eventsApart(
       wire.answer({ texts: deltas('I look into the folder.'), calls: [call], stop: 'function-calls' }),
     );
     vendor.willReply(delegates('', { agent: 'operator', final: true }), looks, says('It is done.'));

@@ -27,7 +27,6 @@ it('the disk use of a folder counts every block once, in any subfolder and under
   expect(await measured('mkdir c; head -c 100K /dev/zero > c/d; chmod 0 c')).toBeGreaterThanOrEqual(100);
   expect(await measured('for i in {1..200}; do > $i; done')).toBeGreaterThanOrEqual(800);
   expect(await measured('truncate -s 10G sparse; ln -s /usr link')).toBeLessThan(40);
-  const deep = 'for i in {1..300}; do mkdir d; cd -P d; done';
-  expect(await measured(deep)).toBe(Infinity);
+  expect(await measured("mkdir -p $(printf 'd/%.0s' {1..300})")).toBe(Infinity);
   expect(await freeBytes(['/nowhere'])).toBe(0);
 });

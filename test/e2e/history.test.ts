@@ -4,7 +4,7 @@ import { textOf } from '../../src/core/message.js';
 import { toolNamed } from '../support/agent-fixtures.js';
 import { API_KEY } from '../support/model-wire.js';
 import type { Reply } from '../support/scripted-server.js';
-import { ScriptedServer, eventsByByte } from '../support/scripted-server.js';
+import { ScriptedServer, eventsApart } from '../support/scripted-server.js';
 import type { TestServer } from '../support/server.js';
 import { sendText, withServer } from '../support/server.js';
 import { VENDORS } from '../support/vendors.js';
@@ -30,9 +30,9 @@ afterEach(() => vendor[Symbol.asyncDispose]());
 describe.each(VENDORS)('the history of a task with a model of $provider that streams', (kind) => {
   const { provider, wire, base } = kind;
   const deltas = (text: string) => text.match(/.{1,3}/gs) ?? [];
-  const says = (text: string) => eventsByByte(wire.answer({ texts: deltas(text), stop: 'end' }));
+  const says = (text: string) => eventsApart(wire.answer({ texts: deltas(text), stop: 'end' }));
   const calls = (text: string, ...made: readonly (readonly [name: string, given: object])[]) =>
-    eventsByByte(
+    eventsApart(
       wire.answer({
         texts: deltas(text),
         calls: made.map(([name, given], at) => ({ id: `c${at}`, name, json: deltas(JSON.stringify(given)) })),

@@ -110,6 +110,18 @@ export function eventsByByte(stream: string): Reply {
   };
 }
 
+/** An event stream whose events arrive one after the other. */
+export function eventsApart(stream: string): Reply {
+  return async (response) => {
+    startEvents(response);
+    for (const event of stream.split(/(?<=\n\n)/)) {
+      response.write(event);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    response.end();
+  };
+}
+
 /** The beginning of an event stream, after which the connection breaks. */
 export function cutEvents(stream: string): Reply {
   return (response) => {
