@@ -20,7 +20,7 @@ const CAMPAIGNS = [
   'test/e2e/stack',
   'test/e2e/telemetry-kill',
   'test/e2e/tool-kills',
-  'test/lab/(abuse|bench|chaos|command-line|fuzz|soak)',
+  'test/lab/(abuse|bench|chaos|command-line|corpora|fuzz|soak)',
   'test/quirks/ablations',
   'test/requirements/(event-loop|parsers)',
   'test/scripts/(build|pre-commit)',

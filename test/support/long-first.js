@@ -16,7 +16,6 @@ const LONG = [
   'capabilities/browser/working',
   'cli/serve',
   'cli/client',
-  'docs/threats',
   'cli/secrets',
   'cli/data',
   'e2e/kill',
