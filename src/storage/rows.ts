@@ -72,6 +72,12 @@ export function damagedTask(text: string): LangoError {
   });
 }
 
+/** The columns of a task that its record is made of. */
+type RecordRow = Omit<
+  TaskRow,
+  'key' | 'level' | 'lease_by' | 'lease_until' | 'expires_at' | 'cancel_requested'
+>;
+
 export interface EncodedEvent extends Pick<StoredEvent, 'author' | 'body' | 'whole' | 'parsed'> {
   readonly type: EventType;
 }
@@ -89,7 +95,7 @@ export interface TaskChange {
   readonly expiresAt: number | undefined;
 }
 
-export function toTaskRecord(row: Omit<TaskRow, 'key'>): TaskRecord {
+export function toTaskRecord(row: RecordRow): TaskRecord {
   return {
     id: row.id,
     tenant: row.tenant,

@@ -10,6 +10,28 @@ interface Condition {
   readonly values: readonly (string | number)[];
 }
 
+/** The columns that a record is made of, but for those that all tasks of a page share. A row of all columns costs twice as much. */
+const COLUMNS = [
+  'id',
+  'context',
+  'parent',
+  'authority',
+  'state',
+  'status_message',
+  'status_at',
+  'created_at',
+  'head',
+  'epoch',
+  'crashes',
+  'fork_of',
+  'fork_at',
+] as const;
+
+type ListedRow = Pick<TaskRow, (typeof COLUMNS)[number]>;
+
+/** SQLite plans a statement with ORDER BY and LIMIT again at each binding of a bare parameter that is compared with =. */
+const TEXT = 'CAST(? AS TEXT)';
+
 /** Reads one page of a caller's tasks. It walks an index in the order of the page, or sorts the tasks of one context. */
 export function* listTasks(
   { dialect, counts }: { readonly dialect: Dialect; readonly counts: TaskCounts | undefined },
@@ -23,15 +45,17 @@ export function* listTasks(
   const isAll = [query.contextId, query.state, query.statusFrom].every((filter) => filter === undefined);
   const owned = [scope.tenant, scope.owner, query.agent] as const;
   const totalSize = isAll && counts ? yield* counts.of(owned, count) : ((yield* count())[0] ?? 0);
-  const rows = yield* all<TaskRow>(
-    `SELECT * ${from(dialect, query)} ${where(onPage)} ORDER BY status_at DESC, id DESC LIMIT ?`,
+  const rows = yield* all<ListedRow>(
+    `SELECT ${COLUMNS.join()} ${from(dialect, query)} ${where(onPage)}
+      ORDER BY status_at DESC, id DESC LIMIT CAST(? AS INTEGER)`,
     ...valuesOf(onPage),
     query.pageSize + 1,
   );
   const tasks = rows.slice(0, query.pageSize);
   const last = rows.length > tasks.length ? tasks.at(-1) : undefined;
   const nextPageToken = last ? toPositionText([last.status_at, last.id]) : '';
-  return { tasks: tasks.map(toTaskRecord), nextPageToken, totalSize };
+  const shared = { tenant: scope.tenant, owner: scope.owner, agent: query.agent };
+  return { tasks: tasks.map((row) => toTaskRecord({ ...row, ...shared })), nextPageToken, totalSize };
 }
 
 /** When more tasks than this are new since the last count, all tasks are counted again. */
@@ -72,12 +96,12 @@ function filtersOf(scope: Scope, query: TaskQuery): readonly Condition[] {
   const owned = [scope.tenant, scope.owner, query.agent];
   const filters: Condition[] = [];
   if (query.contextId === undefined) {
-    filters.push({ sql: 'tenant = ? AND owner = ? AND agent = ?', values: owned });
+    filters.push({ sql: `tenant = ${TEXT} AND owner = ${TEXT} AND agent = ${TEXT}`, values: owned });
   } else {
-    const sql = 'context = ? AND agent = ? AND owner = ? AND tenant = ?';
+    const sql = `context = ${TEXT} AND agent = ${TEXT} AND owner = ${TEXT} AND tenant = ${TEXT}`;
     filters.push({ sql, values: [query.contextId, query.agent, scope.owner, scope.tenant] });
   }
-  if (query.state !== undefined) filters.push({ sql: 'state = ?', values: [query.state] });
+  if (query.state !== undefined) filters.push({ sql: `state = ${TEXT}`, values: [query.state] });
   if (query.statusFrom !== undefined) filters.push({ sql: 'status_at >= ?', values: [query.statusFrom] });
   return filters;
 }

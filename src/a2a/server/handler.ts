@@ -27,7 +27,8 @@ import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import { requestForExecutor, type OfDraft } from './requests.js';
-import { DEFAULT_HISTORY_LENGTH, readTask, type AuthorOf, type TaskReading } from './task-reading.js';
+import { bareTask, DEFAULT_HISTORY_LENGTH, needsLog, readTask } from './task-reading.js';
+import type { AuthorOf, TaskReading } from './task-reading.js';
 import type { StreamView } from './task-stream.js';
 
 type Named = Readonly<Record<'id', string>>;
@@ -132,7 +133,8 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { historyLength = 0, includeArtifacts = false } = params;
     const view = { historyLength, includeArtifacts, asked };
     const tasks: Task[] = [];
-    for (const record of page.tasks) tasks.push(await this.#read(record, view));
+    for (const record of page.tasks)
+      tasks.push(needsLog(view) ? await this.#read(record, view) : bareTask(record, view));
     return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
   }
 

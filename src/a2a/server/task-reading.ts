@@ -137,14 +137,24 @@ export async function readUpTo(
     for (const event of events) reading.add(event);
 }
 
+export function needsLog(view: TaskView): boolean {
+  return view.historyLength !== 0 || view.includeArtifacts || wantsGeneration(view.asked);
+}
+
+const NO_EVENTS = new TaskFold();
+
+/** Builds a task from its record alone, for a view that does not need the log. */
+export function bareTask(record: TaskRecord, view: TaskView): Task {
+  return NO_EVENTS.toTask(record, view);
+}
+
 /** Builds a task from its record, and from its log as far as the view needs it. */
 export async function readTask(
   journal: Journal,
   record: TaskRecord,
   { view, authorOf }: { readonly view: TaskView; readonly authorOf: AuthorOf },
 ): Promise<Task> {
-  const needsLog = view.includeArtifacts || wantsGeneration(view.asked);
-  if (view.historyLength === 0 && !needsLog) return new TaskFold().toTask(record, view);
+  if (!needsLog(view)) return bareTask(record, view);
   const reading = new TaskReading(record, authorOf);
   await readUpTo(journal, reading, record);
   return reading.toTask(view);
