@@ -76,12 +76,13 @@ export function taskSql(dialect: Dialect) {
     /** Newest first: walks the tasks of the context backwards. The task to stop at may have been removed; ids rise with time. */
     sessionEvents: `SELECT tasks.id AS task, ${row}
       FROM tasks ${using('tasks_by_context')} ${orderedJoin} events ON events.task = tasks.key
-      WHERE context = @contextId AND agent = @agent AND owner = @owner AND tenant = @tenant
+      WHERE context = CAST(@contextId AS TEXT) AND agent = CAST(@agent AS TEXT)
+        AND owner = CAST(@owner AS TEXT) AND tenant = CAST(@tenant AS TEXT)
         AND tasks.key < (SELECT key FROM tasks WHERE id = @id)
         AND (@unfinished = 1 OR ended_before <= (SELECT key FROM tasks WHERE id = @id))
         AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= @after ORDER BY id DESC LIMIT 1), 0)
         AND type IN (${SESSION_LIST}) AND seq > 0
-      ORDER BY tasks.key DESC, seq DESC LIMIT @limit`,
+      ORDER BY tasks.key DESC, seq DESC LIMIT CAST(@limit AS INTEGER)`,
     /** Tasks that wait with an expired question. */
     expired: `SELECT * FROM tasks ${using('tasks_by_expiry')}
       WHERE expires_at <= ? AND agent IN ${items('text')} ORDER BY expires_at${skipLocked}`,

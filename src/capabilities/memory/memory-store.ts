@@ -87,8 +87,10 @@ const CONDENSE =
 const ADD_REFLECTION = insertInto('reflections', [
   ...['id', 'tenant', 'owner', 'text', 'from', 'to', 'by', 'fromOutside'],
 ]);
+/** SQLite plans a statement with ORDER BY and LIMIT again at each binding of a bare parameter that is compared with =. */
+const OF_OWNER = 'tenant = CAST(? AS TEXT) AND owner = CAST(? AS TEXT)';
 const REFLECTIONS = `SELECT ${REFLECTION} FROM reflections
-  WHERE tenant = ? AND owner = ? AND ("to", id) < (?, ?) ORDER BY "to" DESC, id DESC LIMIT ?`;
+  WHERE ${OF_OWNER} AND ("to", id) < (?, ?) ORDER BY "to" DESC, id DESC LIMIT CAST(? AS INTEGER)`;
 /** A position after every row. */
 const END: MemoryPosition = { at: Number.MAX_SAFE_INTEGER, id: '' };
 const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
@@ -130,9 +132,9 @@ export class MemoryStore {
     { tenant, owner }: Scope,
     { contextId, open, limit, before = END }: ObservationQuery,
   ): Promise<readonly Observation[]> {
-    const sql = `SELECT ${OBSERVATION} FROM observations WHERE tenant = ? AND owner = ? AND (at, id) < (?, ?)
-      ${contextId === undefined ? '' : 'AND context_id = ?'} ${open ? 'AND reflection IS NULL' : ''}
-      ORDER BY at DESC, id DESC LIMIT ?`;
+    const sql = `SELECT ${OBSERVATION} FROM observations WHERE ${OF_OWNER} AND (at, id) < (?, ?)
+      ${contextId === undefined ? '' : 'AND context_id = CAST(? AS TEXT)'} ${open ? 'AND reflection IS NULL' : ''}
+      ORDER BY at DESC, id DESC LIMIT CAST(? AS INTEGER)`;
     const ofContext = contextId === undefined ? [] : [contextId];
     return this.#list(sql, [tenant, owner, before.at, before.id, ...ofContext, limit]);
   }

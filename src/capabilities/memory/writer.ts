@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../core/bounded-cache.js';
 import { errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { Distiller } from '../../core/model.js';
@@ -24,6 +25,22 @@ export interface MemoryWriterOptions {
 const MAX_EVENTS = 2_000;
 const MAX_OBSERVATIONS = 1_000;
 const OBSERVE_TIMEOUT_MS = 120_000;
+const MAX_COUNTED = 1_000;
+
+/**
+ * The tokens of the complete tasks of a session up to a task. Some of them may have been noted or removed meanwhile: that
+ * there is enough to note is decided by reading all of it.
+ */
+interface Counted {
+  readonly upTo: string;
+  readonly tokens: number;
+}
+
+interface Unobserved {
+  readonly after: string | undefined;
+  readonly transcripts: readonly TaskTranscript[];
+  readonly signal: AbortSignal;
+}
 
 /**
  * Writes observations and reflections after runs, for one session per owner at a time. The store records the last observed
@@ -34,6 +51,8 @@ export class MemoryWriter {
   readonly #closing = new AbortController();
   /** Work in the background, by owner. */
   readonly #pending = new Map<string, Promise<void>>();
+  /** By session: without it, each run would read again all that is not observed yet. */
+  readonly #counted = new BoundedCache<string, Counted>(MAX_COUNTED);
 
   constructor(options: MemoryWriterOptions) {
     this.#options = options;
@@ -71,17 +90,34 @@ export class MemoryWriter {
   }
 
   async #observeSession(task: TaskRecord, signal: AbortSignal): Promise<void> {
-    const { memory, tasks, observeTokens, distiller } = this.#options;
     const { agent, contextId } = task;
-    const after = await memory.observedUpTo(task, agent, contextId);
-    const events = await tasks.readSession(task, MAX_EVENTS, { after, unfinished: true });
-    const transcripts = await this.#completed(toTranscripts(events), task);
-    if (tokensOf(transcripts) < observeTokens) return;
+    const after = await this.#options.memory.observedUpTo(task, agent, contextId);
+    const session = JSON.stringify([scopeKey(task), agent, contextId]);
+    for (let counted = this.#counted.take(session); ; counted = undefined) {
+      const transcripts = await this.#transcriptsAfter(counted?.upTo ?? after, task);
+      const tokens = (counted?.tokens ?? 0) + tokensOf(transcripts);
+      if (tokens < this.#options.observeTokens) {
+        const upTo = transcripts.at(-1)?.taskId ?? counted?.upTo;
+        if (upTo !== undefined) this.#counted.set(session, { upTo, tokens });
+        return;
+      }
+      if (!counted) return this.#observe(task, { after, transcripts, signal });
+    }
+  }
+
+  async #observe(task: TaskRecord, { after, transcripts, signal }: Unobserved): Promise<void> {
+    const { memory, tasks, distiller } = this.#options;
+    const { agent, contextId } = task;
     const observations = await observe(transcripts, distiller, { scope: task, signal });
     const upTo = transcripts.at(-1)!.taskId;
     // The owner may have deleted the task meanwhile.
     if (await tasks.get(task, upTo))
       await memory.observe(task, { agent, contextId, after, upTo, observations });
+  }
+
+  async #transcriptsAfter(after: string | undefined, task: TaskRecord): Promise<readonly TaskTranscript[]> {
+    const events = await this.#options.tasks.readSession(task, MAX_EVENTS, { after, unfinished: true });
+    return this.#completed(toTranscripts(events), task);
   }
 
   /** The transcripts before the first unfinished task, which is observed once it is complete. */
