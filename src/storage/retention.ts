@@ -27,8 +27,6 @@ const SQL = {
   dropPushes: 'DELETE FROM push_configs WHERE task_id = ?',
   dropTask: 'DELETE FROM tasks WHERE key = ?',
   removed: 'SELECT * FROM removed_tasks LIMIT 1',
-  /** The same message id may have become another task since. */
-  forgetMessage: 'DELETE FROM inbox WHERE key = ? AND task = ?',
   forget: 'DELETE FROM removed_tasks WHERE key = ?',
 } as const;
 
@@ -67,8 +65,8 @@ interface RetentionParts {
   readonly recent: RecentEvents;
   /** Undefined when other processes remove tasks too. */
   readonly counts: TaskCounts | undefined;
-  /** The value of a task in `inbox`. */
-  readonly taskOf: (task: RemovedTask) => string | number;
+  /** Removes a message from the inbox by its key, unless it has become another task since. */
+  readonly forgetMessage: (key: Buffer, task: RemovedTask) => Query<unknown>;
 }
 
 /** Lists and removes ended tasks, in the same database. */
@@ -161,7 +159,7 @@ export class SqlRetentionStore implements RetentionStore {
       const ids = rows.flatMap(({ messages }) => (messages === null ? [] : messageIdsIn(messages)));
       for (const messageId of ids)
         for (const context of ['', task.context])
-          yield* run(SQL.forgetMessage, inboxKey({ ...task, context, messageId }), this.#parts.taskOf(task));
+          yield* this.#parts.forgetMessage(inboxKey({ ...task, context, messageId }), task);
       if (rows.length < room) yield* run(SQL.forget, key);
       room -= rows.length + 1;
     }

@@ -17,6 +17,7 @@ import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';
 import { openingError } from './failure.js';
 import { Liveness } from './liveness.js';
 import { MIGRATIONS, serverProblem } from './migrations.js';
+import { forgetMessage } from './task-statements.js';
 import { PostgresTaskStore } from './task-store.js';
 
 interface StorageOptions extends ConnectionOptions, TaskLimits {
@@ -57,7 +58,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
       problem: () => database.problem,
       database,
       tasks: new PostgresTaskStore(database, parts),
-      retention: new SqlRetentionStore(database, { recent, counts: undefined, taskOf: ({ id }) => id }),
+      retention: new SqlRetentionStore(database, { recent, counts: undefined, forgetMessage }),
       pushes,
       spending: new SqlSpendingStore(database),
       taskUse: new SqlTaskUseStore(database),

@@ -1,8 +1,9 @@
 import { LEASE_MS, LEASE_RENEW_MS, type Fence } from '../../stores/tasks.js';
-import { first, run } from '../../core/sql.js';
+import { first, run, type Query } from '../../core/sql.js';
 import { isTerminal } from '../../core/task.js';
 import { deflated } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
+import type { TaskRow } from '../rows.js';
 import { keyOfSent, type EncodedBatch, type Inbox } from '../task-changes.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 
@@ -137,3 +138,7 @@ export const inboxOf = (knownMs: number): Inbox => ({
     return run(sql, keyOfSent(sent), id, head, now);
   },
 });
+
+/** Removes a message by its key, unless it has become another task since. */
+export const forgetMessage = (key: Buffer, { id }: Pick<TaskRow, 'id'>): Query<number> =>
+  run('DELETE FROM inbox WHERE key = ? AND task = ?', key, id);

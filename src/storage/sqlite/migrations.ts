@@ -65,4 +65,14 @@ export const MIGRATIONS: readonly string[] = [
   TASK_USE,
   // 25
   FORKS,
+  // 26: new rows of the inbox, in the order of their tasks, until they are moved: see inbox.ts.
+  `CREATE TABLE recent_inbox (
+    -- 0 or 1: one part is moved while the other one gets new rows.
+    part INTEGER NOT NULL,
+    task INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (part, task, key)
+  ) STRICT, WITHOUT ROWID;`,
 ];

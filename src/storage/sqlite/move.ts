@@ -4,12 +4,13 @@ import { LangoError } from '../../core/errors.js';
 import type { DerivedTable, Field, TableMove } from '../../core/sql.js';
 import type { CapabilityTables } from '../capability-tables.js';
 import type { MovedTable, MoveSource } from '../moving.js';
+import { MOVE_ALL } from './inbox.js';
 import { openConnection, type ConnectionOptions } from './connection.js';
 import { openSqliteStorage } from './storage.js';
 
-/** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own. */
+/** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own; `recent_inbox` is empty by then. */
 const TABLES = `SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'
-  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT IN ('meta', 'capabilities') ORDER BY name`;
+  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT IN ('meta', 'capabilities', 'recent_inbox') ORDER BY name`;
 
 type SqlValue = bigint | string | Buffer | null;
 
@@ -34,6 +35,7 @@ export async function openMoveSource(options: MoveSourceOptions): Promise<MoveSo
   await openSqliteStorage(options).close();
   const connection = openConnection(options);
   const { database, nodeId } = connection;
+  database.transaction(() => database.exec(MOVE_ALL)).immediate();
   assertKnown(database, options.tables);
   const moves = new Map(options.tables.flatMap(({ moves = [] }) => moves).map((move) => [move.table, move]));
   const names = database.prepare<[], string>(TABLES).pluck().all();

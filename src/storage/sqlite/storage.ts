@@ -1,6 +1,7 @@
 import type { Storage } from '../../stores/storage.js';
 import { SqliteDatabase, type DatabaseOptions } from './database.js';
 import { storageError } from './failure.js';
+import { SqliteInbox } from './inbox.js';
 import { purgePushes, releaseAllPushes, SqlPushStore } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
 import { SqlRetentionStore } from '../retention.js';
@@ -26,12 +27,16 @@ export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: Stora
     const pushes = new SqlPushStore(database);
     const recent = new RecentEvents();
     const counts = new TaskCounts();
+    const inbox = new SqliteInbox(database, { knownMs: messageIdMs });
     return {
       nodeId: database.nodeId,
       problem: () => database.problem,
       database,
-      tasks: new SqliteTaskStore(database, { pushes, recent, counts, eventBytes, messageIdMs }),
-      retention: new SqlRetentionStore(database, { recent, counts, taskOf: ({ key }) => key }),
+      tasks: new SqliteTaskStore(database, { inbox, pushes, recent, counts, eventBytes }),
+      retention: new SqlRetentionStore(database, {
+        ...{ recent, counts },
+        forgetMessage: (key, task) => inbox.forget(key, task.key),
+      }),
       pushes,
       spending: new SqlSpendingStore(database),
       taskUse: new SqlTaskUseStore(database),

@@ -17,12 +17,13 @@ import { withContents } from '../references.js';
 import { forkTask, storedEventsOf } from '../forks.js';
 import { damagedTask, toTaskEvent, toTaskRecord, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { DAY_MS, encodeBatch, encodeMessage, sessionEvents, type TaskLimits } from '../task-events.js';
+import { encodeBatch, encodeMessage, sessionEvents, type TaskLimits } from '../task-events.js';
 import type { SqliteDatabase } from './database.js';
+import type { SqliteInbox } from './inbox.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
 import { type TaskCounts, listTasks } from '../task-list.js';
-import type { Inbox, TaskContext } from '../task-changes.js';
+import type { TaskContext } from '../task-changes.js';
 import {
   addInput,
   cancelTask,
@@ -35,11 +36,12 @@ import {
   setDamagedAside,
 } from '../task-changes.js';
 import { taskSql, type TaskSql } from '../task-sql.js';
-import { acceptTask, appendEvents, inboxOf, renewLeases } from './task-writes.js';
+import { acceptTask, appendEvents, renewLeases } from './task-writes.js';
 import { LAST_KEY, NOTE_CRASH, RELEASE_ALL, TAKE_CRASH } from './task-writes.js';
 
 /** Parts that are shared with other stores of the same database. */
-interface SharedParts extends TaskLimits {
+interface SharedParts extends Pick<TaskLimits, 'eventBytes'> {
+  readonly inbox: SqliteInbox;
   readonly pushes: PushWrites;
   readonly recent: RecentEvents;
   readonly counts: TaskCounts;
@@ -53,7 +55,6 @@ export class SqliteTaskStore implements TaskStore {
   readonly #database: SqliteDatabase;
   readonly #parts: SharedParts;
   readonly #sql: TaskSql;
-  readonly #inbox: Inbox;
   readonly #served = new Map<number, Scope>();
   /** The key of the newest task. No other process adds tasks. */
   #lastKey: number;
@@ -62,7 +63,6 @@ export class SqliteTaskStore implements TaskStore {
     this.#database = database;
     this.#parts = parts;
     this.#sql = taskSql(database.dialect);
-    this.#inbox = inboxOf(database.clock, parts.messageIdMs ?? DAY_MS);
     database.run(run(RELEASE_ALL));
     [this.lastCrash] = database.run(column<string>(TAKE_CRASH));
     [this.#lastKey = 0] = database.run(column<number>(LAST_KEY));
@@ -70,8 +70,8 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    const { pushes } = this.#parts;
-    const context = { sql: this.#sql, inbox: this.#inbox, pushes, now: this.#database.clock() };
+    const { inbox, pushes } = this.#parts;
+    const context = { sql: this.#sql, inbox, pushes, now: this.#database.clock() };
     return this.#database.readBeforeCommit(earlierOrRoom(context, entry));
   }
 
@@ -186,10 +186,10 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   #write<Result>(work: (context: TaskContext) => Query<Result>): Promise<Result> {
-    const { pushes } = this.#parts;
+    const { inbox, pushes } = this.#parts;
     return this.#database.commit((touch) => {
       const now = this.#database.clock();
-      return this.#database.run(work({ sql: this.#sql, inbox: this.#inbox, pushes, now, touch }));
+      return this.#database.run(work({ sql: this.#sql, inbox, pushes, now, touch }));
     });
   }
 }

@@ -3,15 +3,8 @@ import { isTerminal } from '../../core/task.js';
 import { LEASE_MS, taskOfNew } from '../../stores/tasks.js';
 import type { AcceptOutcome, Fence, NewTask, TaskHead } from '../../stores/tasks.js';
 import type { TaskRow } from '../rows.js';
-import type { EncodedBatch, EncodedStart, Inbox, SentMessage, TaskContext } from '../task-changes.js';
-import {
-  earlierOrRoom,
-  earlierOutcome,
-  fenced,
-  insertEvents,
-  keyOfSent,
-  newTaskColumns,
-} from '../task-changes.js';
+import type { EncodedBatch, EncodedStart, TaskContext } from '../task-changes.js';
+import { earlierOrRoom, earlierOutcome, fenced, insertEvents, newTaskColumns } from '../task-changes.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 
 /*
@@ -29,10 +22,6 @@ const ADVANCE_TO = `UPDATE tasks SET head = ?, lease_until = ?, crashes = iif(?,
     lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
   WHERE key = ?`;
 
-const FIND_MESSAGE = `SELECT (SELECT id FROM tasks WHERE key = task) AS task, seq FROM inbox WHERE key = ? AND at > ?`;
-/** Changes nothing for a message that was sent after the last parameter. */
-const ADD_MESSAGE = `INSERT INTO inbox (key, task, seq, at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE
-  SET task = excluded.task, seq = excluded.seq, at = excluded.at WHERE at <= ?`;
 export const LAST_KEY = "SELECT seq FROM sqlite_sequence WHERE name = 'tasks'";
 
 const RENEW = `UPDATE tasks SET lease_until = ? WHERE id IN (SELECT value FROM json_each(?)) AND lease_by = ?
@@ -96,20 +85,6 @@ export function* appendEvents(
   }
   yield* insertEvents(context, { id: taskId, key, head }, events);
   return head;
-}
-
-/** Before the time of any message. */
-const NEVER = -1;
-
-/** Makes the inbox. It forgets the ids of messages without a context after `knownMs`. */
-export function inboxOf(clock: () => number, knownMs: number): Inbox {
-  const forgotten = ({ givenContextId = '' }: SentMessage, now: number) =>
-    givenContextId === '' ? now - knownMs : NEVER;
-  return {
-    find: (sent) => first(FIND_MESSAGE, keyOfSent(sent), forgotten(sent, clock())),
-    add: (sent, { key, head }, { now }) =>
-      run(ADD_MESSAGE, keyOfSent(sent), key, head, now, forgotten(sent, now)),
-  };
 }
 
 export function renewLeases(worker: string, taskIds: readonly string[], now: number) {
