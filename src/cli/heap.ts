@@ -1,7 +1,7 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { readEnv } from '../config/env.js';
+import { optionsOfNode } from './optimizing.js';
 
 /** The young generation of V8 grows to this many bytes, at times a step further. V8 alone would let it grow to 128 MB. */
 const YOUNG_BYTES = 16 * 1024 * 1024;
@@ -14,8 +14,7 @@ const GROWTH_PERCENT = 80;
  * only when it starts, but the factor by which that grows at each step. An operator who sets sizes of the heap keeps them.
  */
 export function limitHeap(): void {
-  const given = [...process.execArgv, readEnv().variables['NODE_OPTIONS']].join(' ');
-  if (/semi-space|heap-growing/.test(given)) return;
+  if (/semi-space|heap-growing/.test(optionsOfNode())) return;
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
   const observer = new PerformanceObserver(() => {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');

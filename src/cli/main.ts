@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { readEnv } from '../config/env.js';
 import { packageRoot } from '../config/package-root.js';
 import { oldNodeText } from '../config/supported-node.js';
+import { startUnoptimized } from './optimizing.js';
 
 // Nothing else is imported before this check: native modules crash on a Node that is too old.
 const problem = oldNodeText();
@@ -16,6 +17,7 @@ if (problem === undefined) {
   // Deprecation warnings are for the maintainers of this program, not for its users.
   else process.noDeprecation = true;
   enableCompileCache();
+  if (process.argv[2] === 'serve') startUnoptimized();
   const { run } = await import('./run.js');
   process.exit(await run(process.argv.slice(2)));
 }

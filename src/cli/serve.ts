@@ -13,6 +13,7 @@ import { createLogger } from '../logging.js';
 import { overridesOf, type Call, type FolderFlags } from './connection.js';
 import { EXIT, onHangup, onInterrupt } from '../terminal/exit.js';
 import { limitHeap, releaseIdleMemory } from './heap.js';
+import { optimize } from './optimizing.js';
 import { jsonLine, shellWord } from '../terminal/safe-text.js';
 import type { Terminal } from '../terminal/terminal.js';
 
@@ -65,6 +66,7 @@ export async function serve({ flags, env, terminal }: Call<ServeFlags>): Promise
   if (flags.json) terminal.print(jsonLine(facts(address, config, isKept)));
   else greeting(address, config, { terminal, isKept }).forEach(terminal.print);
 
+  optimize();
   limitHeap();
   releaseIdleMemory();
   if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
