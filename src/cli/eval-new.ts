@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { TaskView } from '../a2a/client/client.js';
 import { yamlText } from '../config/text-source.js';
+import { canonicalJson } from '../core/canonical-json.js';
 import { textOf } from '../core/message.js';
 import { pagesOf } from '../core/page.js';
 import { TASK_STATES } from '../core/task-states.js';
@@ -28,9 +29,9 @@ interface NewFlags extends ConnectionFlags {
 /** `lango eval new`: writes a record and a case for each of the newest tasks that match. */
 export async function newCases(call: Call<NewFlags>): Promise<Report> {
   const { from = '', out, limit } = call.flags;
-  const filter = parseFilter(from);
+  const wanted = parseFilter(from);
   const connection = await connect(call);
-  const tasks = await ask(connection, matching(connection, filter, limit), filter.agent);
+  const tasks = await ask(connection, matching(connection, wanted, limit), wanted.agent);
   await mkdir(out, { recursive: true });
   const files: string[] = [];
   for (const { id } of tasks) {
@@ -60,13 +61,13 @@ const NAME_CHARACTERS = 80;
 function caseText(task: TaskFile, record: string): string {
   const [root] = task.tasks;
   const first = root!.events.find(({ body }) => body.type === 'message')?.body;
-  const said = first?.type === 'message' ? oneLine(textOf(first.message.parts)).trim() : '';
+  const said = first?.type === 'message' ? oneLine(textOf(first.message.parts)) : '';
   const deeds = deedsIn(task);
-  const calls = [...new Map(deeds.map((deed) => [`${deed.kind} ${deed.name}`, deed])).values()];
+  const calls = deeds.map(({ kind, name }) => (kind === 'tool' ? { tool: name } : { asked: name }));
   const names = [...new Set(deeds.map(({ name }) => name))];
   const expect = [
     { state: root!.state },
-    ...calls.map(({ kind, name }) => (kind === 'tool' ? { tool: name } : { asked: name })),
+    ...new Map(calls.map((call) => [canonicalJson(call), call])).values(),
     ...(names.length > 1 ? [{ order: names }] : []),
   ];
   const name = shorten(said, NAME_CHARACTERS) || record;
@@ -79,10 +80,10 @@ const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d:
 /** Reads "7d", "12h", "30m", or a date. NaN for anything else. */
 function timeOf(text: string): number {
   const [, number, unit = ''] = /^(\d+)([mhd])$/.exec(text) ?? [];
-  return number === undefined ? Date.parse(text) : Date.now() - Number(number) * UNITS_MS[unit]!;
+  return number === undefined ? Date.parse(text) : Math.max(0, Date.now() - Number(number) * UNITS_MS[unit]!);
 }
 
-const filterSchema = z
+const filter = z
   .strictObject({
     agent: z.string().min(1),
     state: z.enum(TASK_STATES),
@@ -90,12 +91,11 @@ const filterSchema = z
     since: z.string().transform(timeOf).pipe(z.number()),
   })
   .partial();
-type Filter = z.output<typeof filterSchema>;
 
-function parseFilter(text: string): Filter {
+function parseFilter(text: string): z.output<typeof filter> {
   const words = text.split(/\s+/).filter((word) => word !== '');
   const entries = words.map((word) => /^(.*?)=(.*)$/.exec(word)?.slice(1) ?? [word, '']);
-  const { data } = filterSchema.safeParse(Object.fromEntries(entries));
+  const { data } = filter.safeParse(Object.fromEntries(entries));
   if (data) return data;
   const message = `--from takes agent=NAME, state=STATE and since=TIME, and not "${safeLine(text)}".`;
   throw usageError(message, "For instance: --from 'agent=operator state=failed since=7d'");
@@ -104,19 +104,14 @@ function parseFilter(text: string): Filter {
 const PAGE_SIZE = 100;
 
 /** The newest tasks that match, which have ended unless a state is asked for. */
-async function matching(
-  { client }: Connection,
-  { agent, state, since = 0 }: Filter,
-  limit: number,
-): Promise<readonly TaskView[]> {
+async function matching({ client }: Connection, wanted: z.output<typeof filter>, limit: number) {
   const found: TaskView[] = [];
-  const isNew = ({ stateAt }: TaskView) => stateAt === undefined || Date.parse(stateAt) >= since;
   const pages = pagesOf(async (pageToken) => {
-    const { tasks, nextPageToken } = await client.list({ pageSize: PAGE_SIZE, pageToken, agent, state });
-    return { tasks, next: tasks.every(isNew) && nextPageToken !== '' ? nextPageToken : undefined };
+    const { tasks, nextPageToken } = await client.list({ ...wanted, pageSize: PAGE_SIZE, pageToken });
+    return { tasks, next: nextPageToken || undefined };
   });
   for await (const { tasks } of pages) {
-    found.push(...tasks.filter((task) => isNew(task) && (state !== undefined || isTerminal(task.state))));
+    found.push(...tasks.filter(({ state }) => wanted.state !== undefined || isTerminal(state)));
     if (found.length >= limit) break;
   }
   return found.slice(0, limit);

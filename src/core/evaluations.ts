@@ -57,11 +57,8 @@ const fileFigures = z.object({
   ...{ tasks: number, seconds: number, cost: maybeNumber },
 });
 
-/** A run in one line. One that has not ended has no `files`, and `at` is the time of its newest task. */
-const runLine = z.object({
-  ...{ name: text, at: number, hasEnded: z.boolean(), tasks: number },
-  files: z.array(fileFigures).readonly(),
-});
+/** A run in one line. */
+const runLine = z.object({ name: text, at: number, files: z.array(fileFigures).readonly() });
 
 /** A run that has ended, and the run `before` that it is compared with; none for the first one of its cases. */
 export const evaluationRun = z.object({

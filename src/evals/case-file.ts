@@ -141,7 +141,6 @@ const caseFile = z
   .required({ cases: true });
 
 export type ModelEntry = z.infer<typeof model>;
-export type Stub = z.infer<typeof stub>;
 export type Expectation = z.infer<typeof expectation>;
 export type EvalCase = z.infer<typeof evalCase>;
 

@@ -18,7 +18,7 @@ export async function converse(work: Work, node: EvalNode): Promise<string> {
   let task: TaskView | undefined;
   if (one.at !== undefined) {
     const message = hasNews ? textOf(messages[0]!) : undefined;
-    const taskId = await node.fork(work.record!, { at: one.at, message, agent });
+    const taskId = await node.fork(work.record!, one.at, defined({ message, agent }));
     for await (const event of client.subscribe({ taskId, ...to }, neverAborted()))
       if (event.type === 'end') break;
     task = await answered(client, { taskId, ...to }, one.approve);

@@ -5,8 +5,9 @@ import type { Agent } from '../core/agent.js';
 import type { DriftReport } from '../core/evaluations.js';
 import { errorText, LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
+import { defined } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
-import type { RequestReport } from '../core/sent-request.js';
+import { pagesOf } from '../core/page.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 import { Timer } from '../core/time.js';
 import { compareRequests } from '../replay/current.js';
@@ -39,12 +40,13 @@ interface DriftParts {
 
 /** Compares a share of the newest tasks with the prompts of now each night. Returns the function that ends this. */
 export function compareNightly(parts: DriftParts): () => void {
-  const { logger } = parts;
   /** Undefined once this has ended. */
   let timer: Timer | undefined;
   const work = (): void =>
-    void reportNight(parts)
-      .catch((error: unknown) => logger.warn('tasks could not be compared', { error: errorText(error) }))
+    void reportNight(parts, Date.now())
+      .catch((error: unknown) =>
+        parts.logger.warn('tasks could not be compared', { error: errorText(error) }),
+      )
       .finally(() => timer && plan());
   const plan = (): void => void (timer = new Timer(untilNight(Date.now()), work, { ref: false }));
   plan();
@@ -54,77 +56,60 @@ export function compareNightly(parts: DriftParts): () => void {
   };
 }
 
-async function reportNight(parts: DriftParts): Promise<void> {
-  const { logger, file } = parts;
-  const report = await compareSample(parts, Date.now());
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await appendFile(file, `${JSON.stringify(report)}\n`, { mode: 0o600 });
-  const { tasks, changedTasks } = report;
-  const hint = 'See: lango eval drift';
-  logger.info('compared tasks with the prompts of now', { tasks, changedTasks, hint });
-}
-
 function untilNight(now: number): number {
   return DAY_MS - ((now - HOUR * 3_600_000) % DAY_MS);
 }
 
-async function compareSample(parts: DriftParts, now: number): Promise<DriftReport> {
-  const found = { tasks: 0, changedTasks: 0, turns: 0, changedTurns: 0 };
+async function reportNight(parts: DriftParts, at: number): Promise<void> {
+  const counts = { tasks: 0, changedTasks: 0, turns: 0, changedTurns: 0 };
   const changes = new Map<string, number>();
-  for await (const { id, tenant, owner } of sampled(parts, now)) {
-    const report = await compareTask(parts, { tenant, owner }, id);
-    found.tasks += 1;
-    found.turns += report.turns;
-    found.changedTurns += report.changed.length;
-    if (report.changed.length > 0) found.changedTasks += 1;
-    for (const turn of report.changed)
-      for (const { part, change, name } of turn.changes) {
-        const what = `${turn.agent}: ${part} ${name} ${change}`;
+  for await (const task of sampled(parts, at)) {
+    const { turns, changed } = await compareTask(parts, task);
+    counts.tasks += 1;
+    counts.changedTasks += Number(changed.length > 0);
+    counts.turns += turns;
+    counts.changedTurns += changed.length;
+    for (const { agent, changes: found } of changed)
+      for (const { part, change, name } of found) {
+        const what = `${agent}: ${part} ${name} ${change}`;
         changes.set(what, (changes.get(what) ?? 0) + 1);
       }
+    if (counts.tasks === MOST_TASKS) break;
   }
   const sorted = [...changes].map(([what, turns]) => ({ what, turns })).sort((a, b) => b.turns - a.turns);
-  return { at: now, ...found, changes: sorted };
+  const report: DriftReport = { at, ...counts, changes: sorted };
+  await mkdir(dirname(parts.file), { recursive: true, mode: 0o700 });
+  await appendFile(parts.file, `${JSON.stringify(report)}\n`, { mode: 0o600 });
+  const { tasks, changedTasks } = counts;
+  const hint = 'See: lango eval drift';
+  parts.logger.info('compared tasks with the prompts of now', { tasks, changedTasks, hint });
 }
 
 /** The tasks of people, as the hash of their ids and of the day chooses them. */
-async function* sampled(
-  { tasks, agents, owners, share }: DriftParts,
-  now: number,
-): AsyncGenerator<TaskRecord, void> {
+async function* sampled({ tasks, agents, owners, share }: DriftParts, now: number) {
   const day = Math.floor(now / DAY_MS);
-  let count = 0;
+  const isChosen = ({ id, parentTaskId, state }: TaskRecord): boolean => {
+    const hash = createHash('sha256').update(`${day} ${id}`).digest().readUInt32BE();
+    return parentTaskId === undefined && isTerminal(state) && hash < share * 2 ** 32;
+  };
   for (const scope of owners)
     for (const agent of agents.keys()) {
-      let pageToken = '';
-      do {
-        const about = { agent, statusFrom: now - DAYS * DAY_MS, pageSize: PAGE_SIZE };
-        const page = await tasks.list(scope, { ...about, ...(pageToken && { pageToken }) });
-        for (const task of page.tasks) {
-          const isOfPerson = task.parentTaskId === undefined && isTerminal(task.state);
-          if (!isOfPerson || !isChosen(`${day} ${task.id}`, share)) continue;
-          if ((count += 1) > MOST_TASKS) return;
-          yield task;
-        }
-        pageToken = page.nextPageToken;
-      } while (pageToken !== '');
+      const query = { agent, statusFrom: now - DAYS * DAY_MS, pageSize: PAGE_SIZE };
+      const pages = pagesOf(async (pageToken) => {
+        const page = await tasks.list(scope, { ...query, ...defined({ pageToken }) });
+        return { tasks: page.tasks, next: page.nextPageToken || undefined };
+      });
+      for await (const page of pages) yield* page.tasks.filter(isChosen);
     }
 }
 
-function isChosen(text: string, share: number): boolean {
-  return createHash('sha256').update(text).digest().readUInt32BE() < share * 2 ** 32;
-}
-
 /** Compares a task with the tasks below it, as far as they are on this node. */
-async function compareTask(
-  { agents, readRecord }: DriftParts,
-  scope: Scope,
-  taskId: string,
-): Promise<RequestReport> {
-  const file = await gatherTask(taskId, {
-    async readPage({ taskId: id, after, via }) {
+async function compareTask({ agents, readRecord }: DriftParts, { id, tenant, owner }: TaskRecord) {
+  const scope = { tenant, owner };
+  const file = await gatherTask(id, {
+    async readPage({ taskId, after, via }) {
       if (via.length > 0) throw new LangoError('not-supported', 'Tasks of other nodes are not compared.');
-      return readRecord(scope, id, after);
+      return readRecord(scope, taskId, after);
     },
     readCard: async () => ({}),
   });

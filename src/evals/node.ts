@@ -52,30 +52,22 @@ export async function createNodes(
   entries: readonly ModelEntry[],
   { load, createApp }: NodeParts,
 ): Promise<StartNode> {
-  const names = new Map(entries.map((entry, index) => [entry, `evaluated-${index}`]));
-  const loaded = await load(Object.fromEntries([...names].map(([entry, name]) => [name, entry])));
-  const { models } = loaded.config.agent;
-  const compared = new Set(names.values());
-  const ofAgents = Object.entries(models).filter(([name]) => !compared.has(name));
+  const nameOf = (entry: ModelEntry): string => `evaluated-${entries.indexOf(entry)}`;
+  const loaded = await load({});
+  const compared = await load(Object.fromEntries(entries.map((entry) => [nameOf(entry), entry])));
   return async ({ home, model, instruction, limit, ...replacements }) => {
     const { config, ...trial } = trialConfig(loaded, home);
     const { limits } = config.agent;
+    const cost = limit === undefined ? limits.cost : Math.min(limits.cost ?? Infinity, limit);
     const agent = {
-      ...{ ...config.agent, models: Object.fromEntries(ofAgents) },
-      ...(instruction !== undefined && { houseRulesFile: instruction }),
-      limits: { ...limits, ...(limit !== undefined && { cost: Math.min(limits.cost ?? Infinity, limit) }) },
+      ...{ ...config.agent, ...defined({ houseRulesFile: instruction }) },
+      limits: { ...limits, ...defined({ cost }) },
     };
-    const choice = model === undefined ? undefined : models[names.get(model)!];
+    const choice = model && compared.config.agent.models[nameOf(model)];
     const all = { ...config, agent, model: { ...config.model, ...choice } };
     const app = createApp({ ...trial, config: all, logger: silentLogger, isTrial: true, ...replacements });
     return { ...reach(await app.start()), [Symbol.asyncDispose]: () => app.stop() };
   };
-}
-
-interface ForkWishes {
-  readonly at: number;
-  readonly message: string | undefined;
-  readonly agent: string | undefined;
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -91,7 +83,11 @@ function reach({ origin, token }: Address) {
     /** Reads a task with the tasks below it. */
     gather: (taskId: string) => gatherFrom(owner, taskId),
     /** Continues a recorded task after an event. Again with the same record, it finds the task that it began. */
-    async fork(record: TaskFile, { at, message, agent }: ForkWishes) {
+    async fork(
+      record: TaskFile,
+      at: number,
+      { message, agent }: Partial<Record<'message' | 'agent', string>>,
+    ) {
       const { taskId: of } = await owner.importTask({ content: Buffer.from(taskFileText(record)) });
       const to = defined({ agent });
       const { tasks } = await client.list(to);

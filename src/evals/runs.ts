@@ -38,31 +38,29 @@ export async function readResults(path: string) {
 export function createEvaluationRuns(home: string, currency: string) {
   /** The lines of runs that have ended, by their names and the times of their results. */
   const known = new BoundedCache<string, RunLine>(4 * MOST_RUNS);
-  const lineOf = async (run: RunFolder): Promise<RunLine> => {
-    const key = `${run.name} ${run.at}`;
-    const line = known.get(key) ?? (await readLine(home, run));
-    if (line.hasEnded) known.set(key, line);
-    return line;
-  };
-  const lines = async (): Promise<readonly RunLine[]> => {
-    const found: RunLine[] = [];
+  const readLines = async (): Promise<readonly RunLine[]> => {
+    const lines: RunLine[] = [];
     // One after the other: the results of all at once could be large.
-    for (const run of (await foldersIn(home)).slice(0, MOST_RUNS)) found.push(await lineOf(run));
-    return found;
+    for (const { name, at } of (await runsIn(home)).slice(0, MOST_RUNS)) {
+      const key = `${name} ${at}`;
+      const line = known.get(key) ?? lineOf(name, at, await resultsOf(home, name).catch(() => []));
+      known.set(key, line);
+      lines.push(line);
+    }
+    return lines;
   };
   return {
     async list(): Promise<Evaluations> {
-      const nights = (await readNights(home)).slice(0, MOST_NIGHTS);
-      const shown = nights.map((night) => ({ ...night, changes: night.changes.slice(0, MOST_CHANGES) }));
-      return { currency, runs: await lines(), nights: shown };
+      return { currency, runs: await readLines(), nights: await readNights(home) };
     },
     /** Rejects with `not-found` for a run that is not there, or has not ended. */
     async read(name: string, given?: string): Promise<EvaluationRun> {
-      const found = await resultsOf(home, name);
-      const before = given ?? runBefore(name, found, await lines());
-      const changes = before === undefined ? [] : compareResults(await resultsOf(home, before), found, true);
+      const results = await resultsOf(home, name);
+      const before = given ?? runBefore(name, results, await readLines());
+      const changes =
+        before === undefined ? [] : compareResults(await resultsOf(home, before), results, true);
       const { mtimeMs: at } = await stat(join(runFolder(home, name), RESULTS_FILE));
-      return { name, at, currency, results: found, ...defined({ before }), changes };
+      return { name, at, currency, results, ...defined({ before }), changes };
     },
     /** The task of a result, with the tasks below it. Rejects with `not-found` when it has none. */
     async readTask(name: string, index: number): Promise<TaskFile> {
@@ -74,28 +72,34 @@ export function createEvaluationRuns(home: string, currency: string) {
   };
 }
 
-type RunFolder = Pick<RunLine, 'name' | 'at' | 'hasEnded'>;
-
-/** The folders of runs, the newest first. */
-async function foldersIn(home: string): Promise<readonly RunFolder[]> {
-  const entries = await readdir(join(home, RUNS), { withFileTypes: true }).catch(() => []);
-  const folders = entries.filter((entry) => entry.isDirectory() && isRunName(entry.name));
-  const found = folders.map(async ({ name }) => {
-    const folder = runFolder(home, name);
-    const ended = await stat(join(folder, RESULTS_FILE)).catch(() => undefined);
-    return { name, hasEnded: ended !== undefined, at: (ended ?? (await stat(folder))).mtimeMs };
+/** The runs that have ended, the newest first. */
+async function runsIn(home: string) {
+  const names = await readdir(join(home, RUNS)).catch(() => []);
+  const found = names.filter(isRunName).map(async (name) => {
+    const results = await stat(join(runFolder(home, name), RESULTS_FILE)).catch(() => undefined);
+    return results ? [{ name, at: results.mtimeMs }] : [];
   });
-  return (await Promise.all(found)).sort((a, b) => b.at - a.at);
+  return (await Promise.all(found)).flat().sort((a, b) => b.at - a.at);
 }
 
-async function readLine(home: string, { name, at, hasEnded }: RunFolder): Promise<RunLine> {
-  const all = hasEnded ? await resultsOf(home, name).catch(() => undefined) : undefined;
-  const tasks = all
-    ? all.filter(({ record }) => record !== undefined)
-    : (await readdir(runFolder(home, name))).filter((file) => file.endsWith('.json'));
-  const files = [...Map.groupBy(all ?? [], ({ file }) => file)].map(([file, some]) => figuresOf(file, some));
-  return { name, at, hasEnded: all !== undefined, tasks: tasks.length, files };
+function lineOf(name: string, at: number, results: readonly CaseResult[]): RunLine {
+  const files = [...Map.groupBy(results, ({ file }) => file)];
+  return { name, at, files: files.map(([file, some]) => figuresOf(file, some)) };
 }
+
+function figuresOf(file: string, some: readonly CaseResult[]): RunLine['files'][number] {
+  const known = some.filter(({ tokens }) => tokens !== undefined);
+  const costs = known.flatMap(({ cost }) => cost ?? []);
+  return {
+    ...{ file, cases: new Set(some.map(({ name }) => name)).size, results: some.length },
+    passed: some.filter(({ passed }) => passed).length,
+    tasks: known.length,
+    seconds: sum(known.map(({ seconds = 0 }) => seconds)),
+    ...(costs.length === known.length && { cost: sum(costs) }),
+  };
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** The newest earlier run that has one of the same files of cases. */
 function runBefore(name: string, found: readonly CaseResult[], runs: readonly RunLine[]): string | undefined {
@@ -105,31 +109,18 @@ function runBefore(name: string, found: readonly CaseResult[], runs: readonly Ru
 }
 
 async function resultsOf(home: string, name: string): Promise<readonly CaseResult[]> {
-  const path = join(runFolder(home, name), RESULTS_FILE);
-  const found = isRunName(name) ? await readResults(path) : undefined;
+  const found = isRunName(name) ? await readResults(join(runFolder(home, name), RESULTS_FILE)) : undefined;
   if (found) return found.results;
   throw new LangoError('not-found', `There are no results of a run ${name}.`, {
     hint: 'A run that was interrupted goes on with: lango eval PATH --live --run NAME',
   });
 }
 
-/** The reports of the nightly comparison, the newest first. */
+/** The newest reports of the nightly comparison, the newest first, with what changed in most turns. */
 export async function readNights(home: string) {
   const text = await readFile(join(home, DRIFT_FILE), 'utf8').catch(() => '');
   // A crash may have cut a line.
-  const lines = text.split('\n').map((line) => driftReport.safeParse(parseJson(line)).data);
-  return lines.filter((night) => night !== undefined).toReversed();
-}
-
-function figuresOf(file: string, some: readonly CaseResult[]): RunLine['files'][number] {
-  const known = some.filter(({ tokens }) => tokens !== undefined);
-  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-  const costs = known.flatMap(({ cost }) => cost ?? []);
-  return {
-    ...{ file, cases: new Set(some.map(({ name }) => name)).size, results: some.length },
-    passed: some.filter(({ passed }) => passed).length,
-    tasks: known.length,
-    seconds: sum(known.map(({ seconds = 0 }) => seconds)),
-    ...(costs.length === known.length && { cost: sum(costs) }),
-  };
+  const nights = text.split('\n').flatMap((line) => driftReport.safeParse(parseJson(line)).data ?? []);
+  const shown = nights.slice(-MOST_NIGHTS).toReversed();
+  return shown.map((night) => ({ ...night, changes: night.changes.slice(0, MOST_CHANGES) }));
 }

@@ -32,7 +32,7 @@ const model = new ScriptedModel({
 });
 
 let folder: string;
-let [made, again]: Result[] = [];
+let [made, again, later]: Result[] = [];
 const wrong: Result[] = [];
 
 beforeAll(async () => {
@@ -45,6 +45,7 @@ beforeAll(async () => {
   for (const from of ['state=failed', 'since=30m agent=lango-orchestrator'])
     made = await langoHere([...news, from], { env });
   again = await langoHere([...news, 'since=2020-01-01', '--json'], { env });
+  later = await langoHere([...news, 'since=2200-01-01', '--json'], { env });
   for (const from of ['since=yesterday', 'agent', 'state=', 'since', 'name=a', 'agent=a state=lost'])
     wrong.push(await langoHere([...news, from], { env }));
   await server.stop();
@@ -144,6 +145,7 @@ describe('lango eval new', () => {
 
   it('keeps the cases that it made before, and says which filters there are', () => {
     expect(JSON.parse(again!.stdout)).toEqual({ files: [], known: 1 });
+    expect(JSON.parse(later!.stdout)).toEqual({ files: [], known: 0 });
     expect(wrong).toHaveLength(6);
     for (const { code, stderr } of wrong) {
       expect(stderr).toContain('takes agent=NAME, state=STATE and since=');

@@ -45,6 +45,8 @@ interface ListRequest {
   readonly agent?: string;
   readonly contextId?: string;
   readonly state?: TaskState;
+  /** The earliest time of the state, in milliseconds since the epoch. */
+  readonly since?: number;
   /** 1 to 100. */
   readonly pageSize?: number;
   readonly pageToken?: string;
@@ -152,7 +154,8 @@ class Client implements AgentClient {
           pageSize: request.pageSize,
           pageToken: request.pageToken ?? '',
           historyLength: request.historyLength ?? 0,
-          statusTimestampAfter: undefined,
+          statusTimestampAfter:
+            request.since === undefined ? undefined : new Date(request.since).toISOString(),
         },
         options,
       ),

@@ -56,7 +56,6 @@ function Runs() {
   const files = [...new Set(runs.flatMap((run) => run.files.map((one) => one.file)))];
   const shown = runs.filter((run) => file === '' || run.files.some((one) => one.file === file));
   const all = shown.map((run) => figuresOf(run, file));
-  const ended = all.filter(({ run }) => run.hasEnded);
   return (
     <section>
       <div class="head">
@@ -81,7 +80,7 @@ function Runs() {
           </p>
         </Nothing>
       )}
-      {ended.length > 1 && <Trends all={ended.slice(0, MOST_BARS).toReversed()} currency={currency} />}
+      {all.length > 1 && <Trends all={all.slice(0, MOST_BARS).toReversed()} currency={currency} />}
       {all.length > 0 && <RunTable all={all} currency={currency} />}
       {nights.length > 0 && <Nights nights={nights} />}
     </section>
@@ -95,31 +94,23 @@ function RunTable({ all, currency }: Readonly<{ all: readonly Figures[]; currenc
       heads={['Run', 'When', 'Cases', 'Passed', 'Money', 'Task time']}
     >
       <tbody>
-        {all.map(({ run: { name, at, hasEnded, tasks }, cases, results, passed, cost, seconds }) => (
+        {all.map(({ run: { name, at }, cases, results, passed, cost, seconds }) => (
           <tr key={name}>
             <th scope="row">
-              {hasEnded ? <a href={link('evaluations', name)}>{visible(name)}</a> : visible(name)}
+              <a href={link('evaluations', name)}>{visible(name)}</a>
             </th>
             <td class="number">
               <Ago at={new Date(at).toISOString()} />
             </td>
-            {hasEnded ? (
-              <>
-                <td class="number">{number(cases)}</td>
-                <td class={passed < results ? 'number failed' : 'number'}>
-                  <span class="wide">
-                    <Icon name={passed < results ? 'failed' : 'completed'} /> {number(passed)} of{' '}
-                    {number(results)} · {share(passed, results)}
-                  </span>
-                </td>
-                <td class="number">{cost === undefined ? 'no price' : money([{ cost, currency }])}</td>
-                <td class="number">{seconds === undefined ? '–' : duration(seconds * 1_000)}</td>
-              </>
-            ) : (
-              <td class="number" colSpan={4}>
-                has not ended: {number(tasks)} {tasks === 1 ? 'task' : 'tasks'} done
-              </td>
-            )}
+            <td class="number">{number(cases)}</td>
+            <td class={passed < results ? 'number failed' : 'number'}>
+              <span class="wide">
+                <Icon name={passed < results ? 'failed' : 'completed'} /> {number(passed)} of{' '}
+                {number(results)} · {share(passed, results)}
+              </span>
+            </td>
+            <td class="number">{cost === undefined ? 'no price' : money([{ cost, currency }])}</td>
+            <td class="number">{seconds === undefined ? '–' : duration(seconds * 1_000)}</td>
           </tr>
         ))}
       </tbody>
