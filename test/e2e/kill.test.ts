@@ -22,7 +22,7 @@ import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 /** Rules 1 to 5 of the journal, tested with a process that is killed again and again during its work. */
 
 /** `npm run campaigns` kills more often; `LANGO_KILLS` sets the number. */
-const KILLS = Number(process.env['LANGO_KILLS'] ?? (process.env['LANGO_CAMPAIGN'] === '1' ? 60 : 6));
+const KILLS = Number(process.env['LANGO_KILLS'] ?? (process.env['LANGO_CAMPAIGN'] === '1' ? 60 : 4));
 const SEED = Number(process.env['LANGO_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 /**
  * The ways in which the server is ended: most are kills at work, the others kills during a start, a stop, or a freeze.

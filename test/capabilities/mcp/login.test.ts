@@ -158,7 +158,7 @@ describe('lango mcp login', () => {
     const { end } = await ask();
     expect(end.text).toContain('Nobody is signed in at the MCP server docs, or no longer.');
     expect(end.text).toContain('lango mcp login docs');
-    expect(await lango(['mcp', 'login', 'docs'], { env })).toMatchObject({ code: 0 });
+    expect(await loginHere([], env)).toMatchObject({ code: 0 });
     await untilAnswer('you are eve');
   });
 
@@ -253,7 +253,6 @@ describe('two owners of one server', () => {
     });
     try {
       const { origin: url } = server.address;
-      const PATH = await fakeBrowser(home.folder);
       const people = { ada: await issuer.token({ sub: 'ada' }), bob: await issuer.token({ sub: 'bob' }) };
       const ask = async (token: string) => {
         const request = { parts: [textPart('mcp_docs_whoami {}')], agent: 'operator' };
@@ -262,8 +261,7 @@ describe('two owners of one server', () => {
           if (event.type === 'end') text = event.text;
         return text;
       };
-      const login = (token: string) =>
-        lango(['mcp', 'login', 'docs'], { env: { ...home.env, LANGO_URL: url, LANGO_TOKEN: token, PATH } });
+      const login = (token: string) => loginHere([], { ...home.env, LANGO_URL: url, LANGO_TOKEN: token });
       const untilConnected = async (token: string) => {
         clock.pass(PAUSE_MS);
         do await ask(token);
