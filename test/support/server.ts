@@ -14,6 +14,7 @@ import type {
   ServerOptions,
 } from '../../src/index.js';
 import { replyPart, connect, createServer, textPart } from '../../src/index.js';
+import { putDatabase } from './made-database.js';
 import { RecordingLogger } from './recording-logger.js';
 
 /** A whole server, created by `createServer`, on a free port and in a folder of its own. */
@@ -60,7 +61,7 @@ export async function startServer({
   waitsForPeers = true,
   ...options
 }: StartOptions = {}): Promise<TestServer> {
-  const home = options.home ?? (await mkdtemp(path.join(placeOfHome(options), 'lango-test-')));
+  const home = options.home ?? (await makeHome(options));
   const log = new RecordingLogger();
   const server = createServer({ ...options, home, settings: withoutTools(options.settings), logger: log });
   const address = await server.start();
@@ -84,6 +85,12 @@ export async function startServer({
       if (!options.home) await rm(home, { recursive: true, force: true });
     },
   };
+}
+
+async function makeHome(options: ServerOptions): Promise<string> {
+  const home = await mkdtemp(path.join(placeOfHome(options), 'lango-test-'));
+  if (!options.settings?.storage) await putDatabase(home);
+  return home;
 }
 
 /** The sandbox of commands, browsers and MCP servers takes no folder of the system, such as one in memory. */
