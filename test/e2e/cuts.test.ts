@@ -16,7 +16,7 @@ import { withServer } from '../support/server.js';
  * the cursor, misses nothing and gets nothing twice.
  */
 
-const CUTS = process.env['LANGO_CAMPAIGN'] === '1' ? 1_000 : 60;
+const CUTS = process.env['LANGO_CAMPAIGN'] === '1' ? 1_000 : 30;
 const SEED = Number(process.env['LANGO_CUTS_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 /** More than the head of a response with a few events, so that most connections advance the reader. */
 const MAX_BYTES = 6_000;
