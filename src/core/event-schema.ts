@@ -10,7 +10,8 @@ import { TASK_STATES } from './task-states.js';
  */
 
 const text = z.string();
-const amount = z.number().min(0);
+/** Sums of amounts are numbers too. */
+const amount = z.number().min(0).max(Number.MAX_SAFE_INTEGER);
 const flag = z.boolean();
 const number = z.number().int().min(0);
 const anyJson = z.json();

@@ -373,6 +373,13 @@ describe('a file that somebody made up', () => {
     await expect(replayTask({ ...file, version: 2 })).rejects.toThrow('version 2');
     await expect(replayTask({ ...file, tasks: [file.tasks[0], file.tasks[0]] })).rejects.toThrow('twice');
   });
+
+  it('is refused when it holds a number of tokens that cannot be added to others', async () => {
+    const [task] = structuredClone(file).tasks;
+    const end = task!.events.find(({ body }) => body.type === 'turn-end')!;
+    Object.assign(end.body, { usage: { input: 1, output: 1, cached: 1e300 } });
+    await expect(replayTask({ ...file, tasks: [task] })).rejects.toThrow('usage.cached');
+  });
 });
 
 type Place = readonly (string | number)[];
