@@ -28,51 +28,47 @@ export function createTaskRecords({ tasks, limits: all, node }: RecordParts) {
   return async (scope: Scope, taskId: string, after: number): Promise<TaskPage> => {
     const task = await taskOfOwner(tasks, scope, taskId);
     const events: RecordedTask['events'][number][] = [];
-    let head = after;
     let size = 0;
     for await (const read of readPages(tasks, taskId, { after, head: task.head, size: EVENTS_PER_READ })) {
-      head = read.at(-1)!.seq;
       events.push(...read.map(toRecorded));
       size += JSON.stringify(read).length;
       if (size >= PAGE_SIZE) break;
     }
+    const next = events.at(-1)?.seq ?? task.head;
     const { id, agent, contextId, parentTaskId, fork, state, createdAt } = task;
     const { scopes: ___, trace: ____, ...grant } = task.grant;
     const about = { id, agent, contextId, ...defined({ parentTaskId, fork }), grant, state };
     return {
       task: { ...about, createdAt, node, limits, events },
-      ...(events.length > 0 && head < task.head && { next: head }),
+      ...(next < task.head && { next }),
     };
   };
 }
 
-/** Reads all that this node keeps of a task. Rejects with `too-large` for one of very many events. */
-export async function readWhole(read: ReadRecord, scope: Scope, taskId: string): Promise<RecordedTask> {
-  const task = await wholeTask((after) => read(scope, taskId, after), MAX_EVENTS + 1);
-  if (task.events.length <= MAX_EVENTS) return task;
-  const text = `Task ${taskId} has more than ${MAX_EVENTS} events, which are too many to work on here.`;
-  throw new LangoError('too-large', text, { hint: 'Use lango replay --current, or lango diff.' });
-}
-
-/** Reads the pages of a task until it has at least `most` events. The newest page says what the task is now. */
+/**
+ * Reads the pages of a task. The newest one says what the task is now. Rejects with `too-large` for one of very many events:
+ * by default, for one that is looked at as a whole.
+ */
 export async function wholeTask(
   readPage: (after: number) => Promise<TaskPage>,
-  most: number,
+  most = MAX_EVENTS,
 ): Promise<RecordedTask> {
   let { task, next } = await readPage(0);
   const events = [...task.events];
-  while (next !== undefined && events.length < most) {
+  while (next !== undefined && events.length <= most) {
     const page = await readPage(next);
     events.push(...page.task.events);
     task = page.task;
     // A node that repeats a page would be asked forever.
     next = page.next !== undefined && page.next > next ? page.next : undefined;
   }
-  return { ...task, events };
+  if (events.length <= most) return { ...task, events };
+  const text = `Task ${task.id} has more than ${most} events, which are too many to work on here.`;
+  throw new LangoError('too-large', text, { hint: 'Use lango replay --current, or lango diff.' });
 }
 
 /** The contents of a reference are in the event, so the reference itself is left out. */
 function toRecorded({ seq, at, author, body: given }: TaskEvent): RecordedTask['events'][number] {
   const { from: _, ...body } = given as TaskEvent['body'] & { readonly from?: unknown };
-  return { seq, at, ...(author !== undefined && { author }), body };
+  return { seq, at, ...defined({ author }), body };
 }

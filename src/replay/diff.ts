@@ -1,7 +1,7 @@
 import { canonicalJson } from '../core/canonical-json.js';
 import type { ComparedEvent, Comparison } from '../core/fork.js';
 import type { Scope } from '../core/task.js';
-import { readWhole, type ReadRecord } from './collect.js';
+import { wholeTask, type ReadRecord } from './collect.js';
 import { lanesOf, partings, without, type Lanes } from './comparison.js';
 import type { RecordedTask } from './task-file.js';
 
@@ -22,11 +22,11 @@ const SHOWN_CHARACTERS = 1_000;
  */
 export function createComparison(readRecord: ReadRecord) {
   return async (scope: Scope, first: string, second: string): Promise<Comparison> => {
-    const one = await readWhole(readRecord, scope, first);
-    const { isSame: same, a, b } = compareTasks(one, await readWhole(readRecord, scope, second));
+    const read = (taskId: string) => wholeTask((after) => readRecord(scope, taskId, after));
+    const { isSame, a, b } = compareTasks(await read(first), await read(second));
     const shown = (side: Comparison['a']) =>
       side.slice(0, SHOWN_EVENTS).map((deed) => ({ ...deed, text: deed.text.slice(0, SHOWN_CHARACTERS) }));
-    return { isSame: same, a: shown(a), b: shown(b) };
+    return { isSame, a: shown(a), b: shown(b) };
   };
 }
 

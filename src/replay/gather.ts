@@ -18,13 +18,8 @@ const MAX_NODES = 5;
 /** The most entries of one task: another node may send any number. */
 const MAX_EVENTS = 1_000_000;
 
-interface Wanted {
-  readonly taskId: string;
-  readonly agent: string;
-  readonly parentTaskId: string;
-  /** The way to the node of the parent. */
-  readonly via: readonly string[];
-}
+/** A task below another one, and the way to the node of that one. */
+type Wanted = TaskFile['elsewhere'][number] & { readonly via: readonly string[] };
 
 /** Gathers a task with the tasks below it, on all nodes that show them to the owner. */
 export async function gatherTask(taskId: string, { readPage, readCard }: GatherParts): Promise<TaskFile> {
@@ -51,10 +46,7 @@ export async function gatherTask(taskId: string, { readPage, readCard }: GatherP
  * Looks for a task first on the node of its parent, then on the node of the agent there. A node may name any task, so on
  * the parent's own node only a child of the parent counts.
  */
-async function findChild(
-  readPage: ReadPage,
-  { taskId, agent, parentTaskId, via }: Wanted,
-): Promise<{ readonly task: RecordedTask; readonly via: readonly string[] } | undefined> {
+async function findChild(readPage: ReadPage, { taskId, agent, parentTaskId, via }: Wanted) {
   const here = await orNone(readWhole(readPage, taskId, via));
   if (here) return here.parentTaskId === parentTaskId ? { task: here, via } : undefined;
   const further = [...via, agent];
@@ -63,18 +55,14 @@ async function findChild(
   return there && { task: { ...there, parentTaskId }, via: further };
 }
 
-/** Errors of a node that has no such task of the owner, or shows it to nobody. Others end the export. */
-const NOT_SHOWN = [
-  'not-found',
-  'forbidden',
-  'not-supported',
-  'unavailable',
-  'invalid-agent-response',
-] as const;
+/** Errors of a node that has no such task of the owner, or does not show it in a usable form. Others end the export. */
+const NOT_SHOWN: ReadonlySet<string> = new Set(
+  'not-found forbidden not-supported unavailable invalid-agent-response too-large'.split(' '),
+);
 
 function orNone<T>(reading: Promise<T>): Promise<T | undefined> {
   return reading.catch((error: unknown) => {
-    if (NOT_SHOWN.some((code) => isLangoError(error, code))) return undefined;
+    if (isLangoError(error) && NOT_SHOWN.has(error.code)) return undefined;
     throw error;
   });
 }

@@ -1,14 +1,15 @@
 import { hashJson } from '../core/canonical-json.js';
 import { errorText, LangoError } from '../core/errors.js';
 import { newId } from '../core/ids.js';
-import type { Message } from '../core/message.js';
+import { textPart } from '../core/message.js';
 import { NO_USAGE } from '../core/model.js';
 import type { SecretGuard } from '../core/secrets.js';
-import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskEvent } from '../core/task.js';
+import { isTerminal, type BodyOf, type EventBody, type NewEvent, type Scope } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 import { Replay } from '../journal/replay.js';
-import { scrubEvent, scrubMessage } from '../scrub/data.js';
-import type { NewTask, TaskStore } from '../stores/tasks.js';
+import { scrubEvent } from '../scrub/data.js';
+import type { TaskStore } from '../stores/tasks.js';
+import { without } from './comparison.js';
 import { parseTaskFile, type RecordedTask } from './task-file.js';
 
 interface ImportParts {
@@ -41,24 +42,39 @@ export function createTaskImport(parts: ImportParts) {
   ): Promise<{ readonly taskId: string; readonly tasks: number }> => {
     const { tasks } = parseTaskFile(given);
     for (const task of tasks) assertTask(task, parts);
+    const scrubber = parts.secrets.scrubber(scope);
     /** The ids of the tasks here, by their ids in the file. */
     const ids = new Map(tasks.map(({ id }) => [id, newId()]));
     // A task below is stored first, so that its parent names it by its id here. An import that was cut off begins again.
-    for (const task of tasks.toReversed()) {
+    for (const [index, task] of [...tasks.entries()].toReversed()) {
       // A parent is before its children, so that none is below itself.
-      const isParent = ({ id }: RecordedTask) => id === task.parentTaskId;
-      const parent = tasks.slice(0, tasks.indexOf(task)).find(isParent);
-      const parentTaskId = parent && ids.get(parent.id);
-      const entry = { ...entryOf(task, scope, parts), id: ids.get(task.id)!, parentTaskId };
-      const firstEvents = eventsOf(task, ids, parts).map((event) => ({
-        ...event,
-        body: scrubEvent(wellFormed(event.body), parts.secrets.scrubber(scope)),
+      const parent = tasks.slice(0, index).find(({ id }) => id === task.parentTaskId);
+      const [first, ...firstEvents] = eventsOf(task, parts).map(({ author, body }) => ({
+        author,
+        body: scrubEvent(wellFormed(localBody(body, ids)), scrubber),
       }));
+      // A context of its own: no conversation here reads these tasks, and the same file finds them again.
+      const contextId = `imported-${hashJson(task).slice(0, 32)}`;
+      const { message } = first!.body as BodyOf<'message'>;
+      const entry = {
+        ...{ scope, contextId, givenContextId: contextId, message, isSame: () => true },
+        ...{ id: ids.get(task.id)!, parentTaskId: parent && ids.get(parent.id) },
+        ...rightsOf(task, parts),
+      };
       const outcome = await parts.store.accept(entry, { worker, firstEvents });
       if (outcome.kind === 'conflict') throw wrong(task, 'its message is here already');
       ids.set(task.id, outcome.task.id);
     }
     return { taskId: ids.get(tasks[0]!.id)!, tasks: tasks.length };
+  };
+}
+
+/** A task with a chain is on the bill of the one that delegated it, and there is none here. */
+function rightsOf(task: RecordedTask, { agents, root, nodeId, isTrial }: ImportParts) {
+  const rights = isTrial ? task.grant : { depth: 0, fromOutside: true };
+  return {
+    agent: agents.has(task.agent) ? task.agent : root,
+    grant: { ...rights, chain: [`${IMPORT_AUTHOR}@${nodeId}`] },
   };
 }
 
@@ -76,9 +92,7 @@ function assertTask(task: RecordedTask, { limits }: ImportParts): void {
   } catch (error) {
     throw wrong(task, errorText(error));
   }
-  const isLarge = ({ body }: (typeof events)[number]) =>
-    Buffer.byteLength(JSON.stringify(body)) > limits.eventBytes;
-  const large = events.find(isLarge);
+  const large = events.find(({ body }) => Buffer.byteLength(JSON.stringify(body)) > limits.eventBytes);
   if (large)
     throw wrong(task, `its event ${large.seq} has more than ${limits.eventBytes} bytes (tasks.eventBytes)`);
 }
@@ -87,69 +101,27 @@ function wrong({ id }: RecordedTask, why: string): LangoError {
   return new LangoError('invalid-input', `The task ${id} cannot be imported: ${why}.`);
 }
 
-function entryOf(
-  task: RecordedTask,
-  scope: Scope,
-  { agents, root, nodeId, secrets, isTrial }: ImportParts,
-): Omit<NewTask, 'id' | 'parentTaskId'> {
-  const { message } = task.events[0]!.body as Extract<EventBody, { type: 'message' }>;
-  // A context of its own: no conversation here reads these tasks, and the same file finds them again.
-  const contextId = `imported-${hashJson(task).slice(0, 32)}`;
-  return {
-    ...{ scope, contextId, givenContextId: contextId },
-    agent: agents.has(task.agent) ? task.agent : root,
-    // A task with a chain is on the bill of the one that delegated it, and there is none here.
-    grant: {
-      ...(isTrial ? task.grant : { depth: 0, fromOutside: true }),
-      chain: [`${IMPORT_AUTHOR}@${nodeId}`],
-    },
-    message: scrubMessage(wellFormed(plainMessage(message)), secrets.scrubber(scope)),
-    isSame: () => true,
-  };
-}
-
-/** References to other tasks mean nothing here. */
-function plainMessage({ referenceTaskIds: _, ...message }: Message): Message {
-  return message;
-}
-
-/** All events but the first message, with one that says where they are from, and an end if they have none. */
-function eventsOf(
-  task: RecordedTask,
-  ids: ReadonlyMap<string, string>,
-  { isTrial }: ImportParts,
-): readonly NewEvent[] {
+/** The events, with one that says where they are from, and an end if they have none. */
+function eventsOf(task: RecordedTask, { isTrial }: ImportParts): readonly NewEvent[] {
   const { agent, node, id } = task;
+  const [first, ...events] = task.events.map(({ author, body }) => ({ author, body }));
   const text = `Imported: task ${id} of ${agent}, which ran on node ${node.id} (Lango ${node.version}).\n`;
-  const mark = {
-    author: IMPORT_AUTHOR,
-    body: { type: 'activity', activity: { type: 'text', text } },
-  } as const;
-  const marks = isTrial ? [] : [mark];
-  const events = task.events.slice(1).map(({ author, body }) => ({ author, body: localBody(body, ids) }));
-  const last = task.events.at(-1)!.body;
-  if (last.type === 'run-end' && isTerminal(last.state)) return [...marks, ...events];
-  const message = {
-    ...({ id: `${id}:end:import`, role: 'agent' } as const),
-    parts: [{ kind: 'text', text: 'It had not ended when it was exported.' } as const],
-  };
-  const end = { type: 'run-end', state: 'canceled', message, usage: NO_USAGE, fromOutside: true } as const;
-  return [...marks, ...events, { author: agent, body: end }];
+  const mark = { type: 'activity', activity: { type: 'text', text } } as const;
+  const all = [first!, ...(isTrial ? [] : [{ author: IMPORT_AUTHOR, body: mark }]), ...events];
+  const last = all.at(-1)!.body;
+  if (last.type === 'run-end' && isTerminal(last.state)) return all;
+  const parts = [textPart('It had not ended when it was exported.')];
+  const message = { id: `${id}:end:import`, role: 'agent', parts } as const;
+  return [...all, { author: agent, body: { type: 'run-end', state: 'canceled', message, usage: NO_USAGE } }];
 }
 
-/** A file may name any task of this server: a reference is left out, and delegations and forks name imported tasks. */
-function localBody(given: TaskEvent['body'], ids: ReadonlyMap<string, string>): EventBody {
-  const { from: _, ...rest } = given as EventBody & { readonly from?: unknown };
-  const body = rest as EventBody;
-  switch (body.type) {
-    case 'message':
-      return { ...body, message: plainMessage(body.message) };
-    case 'delegation-task':
-    case 'fork':
-      return { ...body, taskId: ids.get(body.taskId) ?? `elsewhere-${hashJson(body.taskId).slice(0, 32)}` };
-    case 'run-end':
-      return { ...body, fromOutside: true };
-    default:
-      return body;
-  }
+/** Entries and tasks of this server that a file may name. */
+const REFERENCES: ReadonlySet<string> = new Set(['from', 'referenceTaskIds']);
+
+/** The event without what a file may refer to here. Delegations and forks name imported tasks. */
+function localBody(given: EventBody, ids: ReadonlyMap<string, string>): EventBody {
+  const body = without(given, REFERENCES);
+  if (body.type === 'run-end') return { ...body, fromOutside: true };
+  if (body.type !== 'delegation-task' && body.type !== 'fork') return body;
+  return { ...body, taskId: ids.get(body.taskId) ?? `elsewhere-${hashJson(body.taskId).slice(0, 32)}` };
 }

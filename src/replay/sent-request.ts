@@ -7,7 +7,7 @@ import type { Scope } from '../core/task.js';
 import { estimateTokens } from '../core/text.js';
 import { canRehearse, changesOf, rehearse, requestsIn } from './current.js';
 import { isOfLoop } from './replay.js';
-import { readWhole, type ReadRecord } from './collect.js';
+import { wholeTask, type ReadRecord } from './collect.js';
 import type { RecordedTask } from './task-file.js';
 
 interface SentParts {
@@ -27,7 +27,7 @@ type RawPart = Pick<SentPart, 'kind' | 'name' | 'text'>;
  */
 export function createSentRequests({ readRecord, agents, secrets }: SentParts) {
   return async (scope: Scope, taskId: string, step: string | undefined): Promise<SentRequest> => {
-    const recorded = await readWhole(readRecord, scope, taskId);
+    const recorded = await wholeTask((after) => readRecord(scope, taskId, after));
     const agent = agents.get(recorded.agent);
     if (!agent || !canRehearse(agent) || !isOfLoop(recorded))
       throw new LangoError('not-supported', `No model of this server was asked in task ${taskId}.`, {

@@ -25,38 +25,20 @@ const task = form({
   /** The node that ran it. */
   node: form({ id: name, version: name }),
   limits: form({
-    ...{
-      delegationRounds: limit,
-      fanOut: limit,
-      depth: limit,
-      turns: limit,
-      toolCalls: limit,
-      tokens: limit,
-    },
-    ...{
-      seconds: limit,
-      approvalSeconds: limit,
-      repeats: limit,
-      toolOutputBytes: limit,
-      answerTokens: limit,
-    },
-    ...{ historyTokens: limit, entryBytes: limit },
+    ...{ delegationRounds: limit, fanOut: limit, depth: limit, turns: limit, toolCalls: limit },
+    ...{ tokens: limit, seconds: limit, approvalSeconds: limit, repeats: limit },
+    ...{ toolOutputBytes: limit, answerTokens: limit, historyTokens: limit, entryBytes: limit },
   }),
   events: unchanged(z.array(event)),
 });
 
-const wholeTask = form({
-  ...task.shape,
-  events: unchanged(
-    z
-      .array(event)
-      .min(1)
-      .refine(
-        (events) => events.every(({ seq }, at) => seq === at + 1),
-        'the numbers of its events have a gap',
-      ),
-  ),
-});
+const hasNoGap = (events: readonly { readonly seq: number }[]) =>
+  events.every(({ seq }, at) => seq === at + 1);
+const allEvents = z.array(event).min(1).refine(hasNoGap, 'the numbers of its events have a gap');
+const wholeTask = form({ ...task.shape, events: unchanged(allEvents) });
+
+const areUnique = (tasks: readonly { readonly id: string }[]) =>
+  new Set(tasks.map(({ id }) => id)).size === tasks.length;
 
 /** A part of a task, as a node gives it: `next` is the event after which the next part begins. */
 const taskPage = form({ task, next: count.optional() });
@@ -68,7 +50,7 @@ const taskFileSchema = form({
   /** Whether the file holds texts, arguments and results. Without them it shows what happened, and cannot be replayed. */
   content: z.boolean(),
   /** The first one is the task that was asked for. */
-  tasks: unchanged(z.array(wholeTask).min(1).max(MAX_TASKS)),
+  tasks: unchanged(z.array(wholeTask).min(1).max(MAX_TASKS).refine(areUnique, 'a task is in it twice')),
   /** The tasks of agents whose servers do not show their entries: they are in the file as their callers saw them. */
   elsewhere: unchanged(z.array(form({ taskId: name, agent: name, parentTaskId: name })).max(MAX_TASKS)),
   /** The cards of the agents, without signatures, by the agent's name. */
@@ -104,35 +86,29 @@ const NO_CONTENT =
 /** Checks a file. Throws `invalid-input`, which names what is wrong, but no value. */
 export function parseTaskFile(value: unknown, { needsContent = false } = {}): TaskFile {
   assertJsonValue(value, JSON_LIMITS);
-  const { success, data, error } = taskFileSchema.safeParse(value);
-  if (!success) throw invalid(value, error.issues[0]);
-  const ids = data.tasks.map(({ id }) => id);
-  if (new Set(ids).size < ids.length)
-    throw invalid(value, { path: ['tasks'], message: 'a task is in it twice' });
-  if (needsContent && !data.content)
+  const file = checked(taskFileSchema, value);
+  if (needsContent && !file.content)
     throw new LangoError('invalid-input', NO_CONTENT, { hint: 'Export the task without --no-content.' });
-  return data;
+  return file;
 }
 
 /** Checks a page of a task of another process. Throws `invalid-input`. */
 export function parseTaskPage(value: unknown): TaskPage {
-  const { success, data, error } = taskPage.safeParse(value);
-  if (!success) throw invalid(value, error.issues[0]);
-  return data;
+  return checked(taskPage, value);
 }
 
-function invalid(value: unknown, issue: Pick<z.core.$ZodIssue, 'path' | 'message'> | undefined): LangoError {
+function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
   const version = (value as { version?: unknown } | undefined)?.version;
   if (typeof version === 'number' && version > VERSION) {
     const text = `The file has version ${version} of the format, and this program knows version ${VERSION}.`;
-    return new LangoError('invalid-input', text, {
-      hint: 'Use the version of Lango that wrote it, or a later one.',
-    });
+    const hint = 'Use the version of Lango that wrote it, or a later one.';
+    throw new LangoError('invalid-input', text, { hint });
   }
-  const where = issue?.path.join('.') || 'all';
-  return new LangoError('invalid-input', `This is no exported task: ${where}: ${issue?.message}.`, {
-    hint: 'A file of `lango tasks export` is one.',
-  });
+  const [issue] = error.issues;
+  const text = `This is no exported task: ${issue?.path.join('.') || 'all'}: ${issue?.message}.`;
+  throw new LangoError('invalid-input', text, { hint: 'A file of `lango tasks export` is one.' });
 }
 
 /** Makes a file of tasks. Equal tasks give equal bytes. */
