@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { EffectClass, EventBody, Question } from '../core/task.js';
+import type { BodyOf, EffectClass, Question } from '../core/task.js';
 import type { JsonObject } from '../core/json.js';
 import type { FunctionResult, FunctionSpec } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
@@ -74,7 +74,11 @@ export function resultOf(call: Call, content: string, isError: boolean): Functio
   return { id: call.id, name: call.name, content, isError };
 }
 
-export function intentOf(call: Call, step: string, effect: EffectClass): EventBody {
+export function intentOf(
+  call: Pick<Call, 'id' | 'name' | 'arguments' | 'key'>,
+  step: string,
+  effect: EffectClass,
+): BodyOf<'tool-call'> {
   const { id: callId, name: tool, key } = call;
   return { type: 'tool-call', step, callId, tool, arguments: call.arguments, effect, key };
 }

@@ -5,9 +5,10 @@ import type { FunctionResult } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import { isInterrupted, type BodyOf, type EventBody, type TaskEvent } from '../core/task.js';
 import { intentOf, refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
-import { askPerson, questionHash, withinReplyTime } from './asking.js';
+import { askPerson, questionHash } from './asking.js';
 import { CONTROL_NAMES } from './control-functions.js';
 import { FIND_NAME } from './function-search.js';
+import { questionOf } from './tool-work.js';
 import { TRANSFER_NAME } from './transfer.js';
 
 interface RecordedResult {
@@ -27,19 +28,13 @@ export async function recordedCalls(run: Run, limits: Pick<AgentLimits, 'approva
   const [, events = []] = (fork && (await run.readTask(fork.taskId))) ?? [];
   const results = new RecordedResults();
   results.add(events, fork?.seq);
+  const recordedFirst = (own: AgentFunction) => async (call: Call) => {
+    const begun = call.run.recorded(call.step) !== undefined;
+    const recorded = begun ? undefined : results.next(call.name, call.arguments);
+    return recorded ? giveRecorded(call, recorded) : callApproved(own, call, limits);
+  };
   return (own: readonly AgentFunction[]): readonly AgentFunction[] =>
-    own.map((one) =>
-      INNER.has(one.name)
-        ? one
-        : {
-            ...one,
-            call: (call) => {
-              const begun = call.run.recorded(call.step) !== undefined;
-              const recorded = begun ? undefined : results.next(call.name, call.arguments);
-              return recorded ? giveRecorded(call, recorded) : callApproved(one, call, limits);
-            },
-          },
-    );
+    own.map((one) => (INNER.has(one.name) ? one : { ...one, call: recordedFirst(one) }));
 }
 
 function keyOf(name: string, given: JsonObject): string {
@@ -55,8 +50,7 @@ export function isLastResult(body: EventBody): body is BodyOf<'tool-result'> | B
 
 /** The results of a record, by function and arguments: each is given once, in order, and then the last one again. */
 export class RecordedResults {
-  readonly #left = new Map<string, RecordedResult[]>();
-  readonly #last = new Map<string, RecordedResult>();
+  readonly #results = new Map<string, { left: RecordedResult[]; last?: RecordedResult }>();
 
   /** Adds the results of the calls of a task. Those up to the event `usedTo` were given before. */
   add(events: readonly Pick<TaskEvent, 'seq' | 'body'>[], usedTo = 0): void {
@@ -65,21 +59,19 @@ export class RecordedResults {
       if (body.type === 'tool-call') keys.set(body.step, keyOf(body.tool, body.arguments));
       if (body.type === 'delegation-start')
         keys.set(body.step, keyOf(TRANSFER_NAME, { agent_name: body.agent, request: body.request }));
-      if (!isLastResult(body)) continue;
-      const key = keys.get(body.step);
-      if (key === undefined) continue;
-      const { result, fromOutside } = body;
-      this.#last.set(key, { result, fromOutside });
-      const left = this.#left.get(key) ?? [];
-      if (seq > usedTo) left.push({ result, fromOutside });
-      this.#left.set(key, left);
+      const key = isLastResult(body) ? keys.get(body.step) : undefined;
+      if (!isLastResult(body) || key === undefined) continue;
+      const last = { result: body.result, fromOutside: body.fromOutside };
+      const { left } = this.#results.get(key) ?? { left: [] };
+      if (seq > usedTo) left.push(last);
+      this.#results.set(key, { left, last });
     }
   }
 
   /** Returns the result of a call; undefined when the record holds none. */
   next(name: string, given: JsonObject): RecordedResult | undefined {
-    const key = keyOf(name, given);
-    return this.#left.get(key)?.shift() ?? this.#last.get(key);
+    const known = this.#results.get(keyOf(name, given));
+    return known?.left.shift() ?? known?.last;
   }
 }
 
@@ -98,20 +90,15 @@ async function callApproved(
 ): Promise<CallOutcome> {
   const { run, step, name } = call;
   const described = `call ${name} with arguments that are not in the record`;
-  const question = {
-    ...({ hash: questionHash(call.key, described), kind: 'approval' } as const),
-    ...{ text: `May ${run.task.agent} ${described}?`, author: run.task.agent },
-    ...{ tool: name, arguments: call.arguments },
-  };
-  const verdict = askPerson(withinReplyTime(question, limits), run, step);
-  switch (verdict.decision) {
-    case 'open':
-      return verdict.outcome;
-    case 'approve':
-      return own.call(call);
-    case 'deny':
-    case 'refused':
-    case 'expired':
-      return refuse(call, 'this call is not in the record, and no person allowed it; do not try it again');
-  }
+  const question = questionOf(
+    { call, rules: { limits } },
+    {
+      ...({ hash: questionHash(call.key, described), kind: 'approval' } as const),
+      text: `May ${run.task.agent} ${described}?`,
+    },
+  );
+  const verdict = askPerson(question, run, step);
+  if (verdict.decision === 'open') return verdict.outcome;
+  if (verdict.decision === 'approve') return own.call(call);
+  return refuse(call, 'this call is not in the record, and no person allowed it; do not try it again');
 }

@@ -79,8 +79,15 @@ export function failureText({ call: { run }, tool }: Work, error: unknown): stri
   return `${tool.name} failed: ${withHint(error)}`;
 }
 
+interface Asking extends Pick<Work, 'call'> {
+  readonly rules: { readonly limits: Pick<AgentLimits, 'approvalSeconds'> };
+}
+
 /** Makes a question to a person about the call, with its exact arguments. */
-export function questionOf({ call, rules }: Work, about: Pick<Question, 'hash' | 'kind' | 'text'>): Question {
+export function questionOf(
+  { call, rules }: Asking,
+  about: Pick<Question, 'hash' | 'kind' | 'text'>,
+): Question {
   const question = { ...about, author: call.run.task.agent, tool: call.name, arguments: call.arguments };
   return withinReplyTime(question, rules.limits);
 }

@@ -34,21 +34,22 @@ export async function exportTask(given: string, call: Call<ExportFlags>): Promis
   await writeWhole(out, [text]);
   const { tasks, elsewhere } = file;
   const events = tasks.reduce((sum, { events: { length } }) => sum + length, 0);
-  const counts = `${counted(tasks.length, 'task')} with ${counted(events, 'event')}`;
   return {
     json: { file: out, tasks: tasks.length, events, elsewhere },
-    lines: [safeLine(`Wrote ${out}: ${counts}.`)],
+    lines: [safeLine(`Wrote ${out}: ${countsOf(tasks.length, events)}.`)],
     notes: elsewhereNotes(elsewhere),
   };
 }
+
+const countsOf = (tasks: number, events: number): string =>
+  `${counted(tasks, 'task')} with ${counted(events, 'event')}`;
 
 /** `lango tasks import`: stores the tasks of a file on the server, to look at. They are never run. */
 export async function importTask(path: string, call: Call<TaskFlags>): Promise<Report> {
   const file = await readRecord(path);
   const connection = await connect(call);
-  const content = Buffer.from(taskFileText(file));
-  const { taskId, tasks } = await ask(connection, connection.owner.importTask({ content }));
-  return { json: { taskId, tasks }, lines: [safeLine(`Imported ${counted(tasks, 'task')}: ${taskId}`)] };
+  const made = await ask(connection, connection.owner.importTask(contentOf(file)));
+  return { json: made, lines: [safeLine(`Imported ${counted(made.tasks, 'task')}: ${made.taskId}`)] };
 }
 
 type ReplayFlags = TaskFlags & { readonly current?: boolean };
@@ -59,10 +60,9 @@ export async function replay(given: string, call: Call<ReplayFlags>): Promise<Re
   if (call.flags.current) return compareWithNow(file, call);
   const report = await replayTask(file);
   const { divergence, tasks, events, taken } = report;
-  const counts = `${counted(tasks, 'task')} with ${counted(events, 'event')}`;
   return {
     json: { identical: divergence === undefined, ...report, divergence: divergence ?? null },
-    lines: divergence ? differenceLines(divergence) : [`Identical: ${counts}.`],
+    lines: divergence ? differenceLines(divergence) : [`Identical: ${countsOf(tasks, events)}.`],
     notes: [
       ...taken.map((id) => safeLine(`Taken as recorded, because no model was asked in it: task ${id}.`)),
       ...elsewhereNotes(file.elsewhere),
@@ -74,10 +74,8 @@ export async function replay(given: string, call: Call<ReplayFlags>): Promise<Re
 /** `lango replay --current`: names the turns whose models would be asked something else by the running server. */
 async function compareWithNow(file: TaskFile, call: Call<TaskFlags>): Promise<Report> {
   const connection = await connect(call);
-  const content = Buffer.from(taskFileText(file));
-  const report = await ask(connection, connection.owner.compareRequests({ content }));
+  const report = await ask(connection, connection.owner.compareRequests(contentOf(file)));
   const { turns, changed, unknown, absent } = report;
-  const same = `${counted(turns - changed.length, 'turn')} would be asked the same.`;
   const lines = changed.flatMap(({ taskId, agent, step, changes }) => [
     safeLine(`Asks something else: task ${taskId} of ${agent}, turn ${step}.`),
     ...changes.flatMap(changeLines),
@@ -85,7 +83,7 @@ async function compareWithNow(file: TaskFile, call: Call<TaskFlags>): Promise<Re
   const old = `Not compared: ${counted(unknown, 'turn')} of a version that did not record requests.`;
   return {
     json: { same: changed.length === 0, ...report },
-    lines: [...lines, same],
+    lines: [...lines, `${counted(turns - changed.length, 'turn')} would be asked the same.`],
     notes: [
       ...(unknown > 0 ? [old] : []),
       ...absent.map((agent) => safeLine(`Not compared: the server runs no agent ${agent} with a model.`)),
@@ -93,6 +91,8 @@ async function compareWithNow(file: TaskFile, call: Call<TaskFlags>): Promise<Re
     exitCode: changed.length > 0 ? EXIT.failure : EXIT.ok,
   };
 }
+
+const contentOf = (file: TaskFile) => ({ content: Buffer.from(taskFileText(file)) });
 
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
 
@@ -111,14 +111,11 @@ const SHOWN_CHARACTERS = 300;
 export async function diff(first: string, second: string, call: Call<TaskFlags>): Promise<Report> {
   const [one, other] = [await fileOf(first, call), await fileOf(second, call)];
   const { isSame, a, b } = compareTasks(one.tasks[0]!, other.tasks[0]!);
+  const lineOf = ({ seq, author, type, text }: Comparison['a'][number]) =>
+    `   ${seq}  ${safeLine(`${author}: ${type} ${text}`, SHOWN_CHARACTERS)}`;
   const side = (name: string, deeds: Comparison['a']): readonly string[] => [
     deeds.length === 0 ? `${name}  nothing more` : `${name}  from event ${deeds[0]!.seq} on:`,
-    ...deeds
-      .slice(0, SHOWN_EVENTS)
-      .map(
-        ({ seq, author, type, text }) =>
-          `   ${seq}  ${safeLine(`${author}: ${type} ${text}`, SHOWN_CHARACTERS)}`,
-      ),
+    ...deeds.slice(0, SHOWN_EVENTS).map(lineOf),
     ...(deeds.length > SHOWN_EVENTS ? [`   and ${deeds.length - SHOWN_EVENTS} more`] : []),
   ];
   return {

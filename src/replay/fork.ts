@@ -1,3 +1,4 @@
+import { intentOf } from '../agents/agent-function.js';
 import { isLastResult } from '../agents/recorded-calls.js';
 import { TRANSFER_NAME } from '../agents/transfer.js';
 import { hashJson } from '../core/canonical-json.js';
@@ -20,6 +21,7 @@ import {
 } from '../core/task.js';
 import type { ForkRequest } from '../core/fork.js';
 import type { NewFork } from '../stores/tasks.js';
+import { canRehearse } from './current.js';
 import { IMPORT_AUTHOR } from './import.js';
 import { rootOf } from './passes.js';
 
@@ -31,9 +33,7 @@ interface ForkParts {
 }
 
 type Intent = BodyOf<'tool-call'> | BodyOf<'delegation-start'>;
-
-/** The author of the events that a fork begins with. */
-const FORK_AUTHOR = 'fork';
+type Calls = Map<string, { readonly intent: Intent; readonly isBegun: boolean }>;
 
 /**
  * Returns a function that begins a fork of a task of an owner. What was begun before its place is over in the fork: with the
@@ -56,7 +56,7 @@ export function createTaskFork({ journal, agents, isTrial }: ForkParts) {
     const own = narrowGrant(grantFor(parent.agent), defined({ tools, fromOutside }));
     const id = newId();
     const events = eventsOfFork(all, { id, at, request }).map((body) => ({
-      author: body.type === 'message' ? 'user' : body.type === 'fork' ? FORK_AUTHOR : parent.agent,
+      author: body.type === 'message' ? 'user' : body.type === 'fork' ? 'fork' : parent.agent,
       body,
     }));
     return journal.fork({ id, scope, contextId: newId(), grant: own, of: parent.id, at, events });
@@ -70,7 +70,7 @@ function assertForkable(
   if (!isTrial && grant.chain.some((link) => link.startsWith(`${IMPORT_AUTHOR}@`)))
     throw new LangoError('invalid-input', `The task ${id} was imported, and imported tasks are never run.`);
   const runner = agents.get(agent);
-  if (runner && 'rehearse' in runner) return;
+  if (runner && canRehearse(runner)) return;
   const text = `The task ${id} cannot be forked: its agent ${agent} is no agent of this server that asks a model.`;
   throw new LangoError('invalid-input', text);
 }
@@ -91,16 +91,17 @@ function eventsOfFork(
   const { taskId, model, instruction, message, results } = request;
   const tools = request.tools === 'recorded' ? request.tools : undefined;
   const shared = all.slice(0, at).map(({ body }) => body);
-  const begun = intentsIn(shared);
+  const calls = callsIn(shared, id);
   const replaced = new Set(results.map(({ step }) => step));
-  const open = [...begun.values()].filter(({ step }) => !replaced.has(step));
+  const open = [...calls.values()].filter(({ intent, isBegun }) => isBegun && !replaced.has(intent.step));
+  const replacing = results.flatMap(({ step, text }) => {
+    const { intent, isBegun } = calls.get(step) ?? noCall(step, calls);
+    return [...(isBegun ? [] : [intent]), endOf(intent, { content: text, isError: false })];
+  });
   return [
     { type: 'fork', taskId, seq: at, ...defined({ model, instruction, tools }) },
-    ...open.flatMap((intent) => closingOf(intent, shared, all)),
-    ...results.flatMap(({ step, text }) => {
-      const intent = begun.get(step) ?? callOf(shared, { id, step });
-      return [...(begun.has(step) ? [] : [intent]), endOf(intent, { content: text, isError: false })];
-    }),
+    ...open.flatMap(({ intent }) => closingOf(intent, shared, all)),
+    ...replacing,
     ...(message === undefined ? [] : [messageOf(message)]),
   ];
 }
@@ -109,15 +110,33 @@ function messageOf(text: string): EventBody {
   return { type: 'message', message: { id: newId(), role: 'user', parts: [textPart(text)] } };
 }
 
-/** The calls that were begun, by their steps. Further attempts and replies have steps below. */
-function intentsIn(bodies: readonly EventBody[]): ReadonlyMap<string, Intent> {
-  const intents = new Map<string, Intent>();
+/** The calls of all turns, by their steps. Further attempts and replies have steps below. */
+function callsIn(bodies: readonly EventBody[], id: string): Calls {
+  const calls: Calls = new Map();
   for (const body of bodies) {
-    if (body.type !== 'tool-call' && body.type !== 'delegation-start') continue;
-    if (rootOf(body.step) === body.step) intents.set(body.step, body);
+    if (body.type === 'turn-end')
+      for (const [index, call] of functionCalls(body.content).entries()) {
+        const step = `${body.step}.c${index}`;
+        const { arguments: given = {} } = call;
+        const key = hashJson([id, step, call.name, given]);
+        calls.set(step, {
+          intent: intentOf({ ...call, arguments: given, key }, step, 'pure'),
+          isBegun: false,
+        });
+      }
+    const isIntent = body.type === 'tool-call' || body.type === 'delegation-start';
+    if (isIntent && rootOf(body.step) === body.step) calls.set(body.step, { intent: body, isBegun: true });
   }
-  return intents;
+  return calls;
 }
+
+function noCall(step: string, calls: Calls): never {
+  const steps = [...calls.values()].map(({ intent }) => `${intent.step} (${nameOf(intent)})`);
+  const message = `There is no call "${step}" before that event. There are: ${steps.join(', ') || 'none'}.`;
+  throw new LangoError('invalid-input', message);
+}
+
+const nameOf = (intent: Intent): string => (intent.type === 'tool-call' ? intent.tool : TRANSFER_NAME);
 
 const NOT_RECORDED =
   'The call has no result: it was under way where this task was forked, and its result is not recorded.';
@@ -145,30 +164,8 @@ function endOf(
   known: Partial<Omit<BodyOf<'delegation-end'>, 'type'>> = {},
 ): EventBody {
   const { step, callId: id } = intent;
-  if (intent.type === 'tool-call')
-    return { type: 'tool-result', step, result: { name: intent.tool, ...given, id }, ...known };
-  const result = { name: TRANSFER_NAME, ...given, id };
+  const result = { name: nameOf(intent), ...given, id };
+  if (intent.type === 'tool-call') return { type: 'tool-result', step, result, ...known };
   const state = given.isError ? 'failed' : 'completed';
   return { type: 'delegation-end', step, agent: intent.agent, state, result, usage: NO_USAGE, ...known };
-}
-
-/** The call of a turn that was not begun. Throws `invalid-input` for a step that is no call. */
-function callOf(
-  shared: readonly EventBody[],
-  { id, step }: { readonly id: string; readonly step: string },
-): Intent {
-  const calls = shared.flatMap((body) =>
-    body.type === 'turn-end'
-      ? functionCalls(body.content).map((call, index) => ({ call, step: `${body.step}.c${index}` }))
-      : [],
-  );
-  const call = calls.find((one) => one.step === step)?.call;
-  if (!call) {
-    const steps = calls.map((one) => `${one.step} (${one.call.name})`).join(', ') || 'none';
-    const message = `There is no call "${step}" before that event. There are: ${steps}.`;
-    throw new LangoError('invalid-input', message);
-  }
-  const { name, arguments: given = {} } = call;
-  const key = hashJson([id, step, name, given]);
-  return { type: 'tool-call', step, callId: call.id, tool: name, arguments: given, effect: 'pure', key };
 }
