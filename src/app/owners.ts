@@ -22,7 +22,7 @@ import { agentLimits, ownerTaskBytes } from '../config/config.js';
 import { packageVersion } from '../config/package-root.js';
 import { createTaskRecords } from '../replay/collect.js';
 import { compareRequests } from '../replay/current.js';
-import { createComparison } from '../replay/diff.js';
+import { createComparison } from '../replay/comparison.js';
 import { createTaskFork } from '../replay/fork.js';
 import { createTaskImport } from '../replay/import.js';
 import { createSentRequests } from '../replay/sent-request.js';

@@ -209,7 +209,7 @@ function addReplayCommands(program: Command, act: Act): void {
         .default('live'),
     )
     .option('--agent <name>', 'the agent that the task belongs to; default: every agent')
-    .action(actionsOf(act, () => import('./fork.js'))('fork'));
+    .action(actionsOf(act, () => import('./replay.js'))('fork'));
   withAgents(withJson(program.command('diff <task> <other>')))
     .description('show where two tasks part, and what each did from there')
     .option('--agent <name>', 'the agent that the tasks belong to; default: every agent')

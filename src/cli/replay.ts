@@ -2,14 +2,12 @@ import { existsSync } from 'node:fs';
 import type { Comparison } from '../core/fork.js';
 import type { RequestChange } from '../core/sent-request.js';
 import { counted } from '../core/text.js';
-import { readRecord } from '../evals/case-file.js';
+import { readNamed, readRecord } from '../evals/case-file.js';
 import { gatherFrom } from '../evals/node.js';
-import { describeDivergence } from '../replay/comparison.js';
-import { compareTasks } from '../replay/diff.js';
+import { compareTasks, describeDivergence } from '../replay/comparison.js';
 import { replayTask, type ReplayReport } from '../replay/replay.js';
-import { taskFileText, type TaskFile } from '../replay/task-file.js';
-import { withoutContent } from '../replay/without-content.js';
-import { EXIT } from '../terminal/exit.js';
+import { taskFileText, withoutContent, type TaskFile } from '../replay/task-file.js';
+import { EXIT, usageError } from '../terminal/exit.js';
 import { safeLine, safeText } from '../terminal/safe-text.js';
 import type { Report, Result } from '../terminal/terminal.js';
 import { SERVER_OPERATIONS } from '../owners/operations.js';
@@ -154,4 +152,40 @@ function differenceLines(divergence: NonNullable<ReplayReport['divergence']>): r
     `recorded  ${safeLine(recorded)}`,
     `now       ${safeLine(now)}`,
   ];
+}
+
+type ForkFlags = TaskFlags & {
+  readonly at?: number;
+  readonly model?: string;
+  readonly instruction?: string;
+  readonly message?: string;
+  readonly result?: readonly string[];
+  readonly tools: 'recorded' | 'live';
+};
+
+const TEXT = { what: 'file', hint: 'Name a file of text.' };
+
+/** `lango fork`: begins a task that shares the events of another one, and goes on in another way. */
+export async function fork(given: string, call: Call<ForkFlags>): Promise<Report> {
+  const { at, model, instruction, message, result = [], tools, agent } = call.flags;
+  const results = await Promise.all(result.map(readResult));
+  const text = instruction === undefined ? undefined : await readNamed(instruction, TEXT);
+  const connection = await connect(call);
+  const { task } = await locateTask(connection, given, agent);
+  const made = await ask(
+    connection,
+    connection.owner.forkTask({ taskId: task.id, at, model, instruction: text, message, results, tools }),
+  );
+  return {
+    json: { ...made, fork: { taskId: task.id, seq: made.at } },
+    lines: [safeLine(`Forked ${task.id} at event ${made.at}: ${made.taskId}`)],
+    notes: [safeLine(`Watch it: lango tasks watch ${made.taskId}`)],
+  };
+}
+
+async function readResult(given: string): Promise<{ readonly step: string; readonly text: string }> {
+  const [, step, path] = /^([^=]+)=(.+)$/s.exec(given) ?? [];
+  if (step === undefined || path === undefined)
+    throw usageError(`--result ${given} names no step and file.`, 'Write it as t1.c0=FILE.');
+  return { step, text: await readNamed(path, TEXT) };
 }

@@ -11,7 +11,7 @@ import { pagesOf } from '../core/page.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 import { Timer } from '../core/time.js';
 import { compareRequests } from '../replay/current.js';
-import { gatherTask } from '../replay/gather.js';
+import { gatherTask } from '../replay/collect.js';
 import type { TaskPage } from '../replay/task-file.js';
 
 /** The file of the reports in a data folder: a line of JSON for each night. */

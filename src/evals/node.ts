@@ -11,7 +11,7 @@ import type { Tool } from '../core/tool.js';
 import { createEgress } from '../http/egress.js';
 import { createOwnerClient } from '../owners/client.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
-import { gatherTask } from '../replay/gather.js';
+import { gatherTask } from '../replay/collect.js';
 import { parseTaskPage, taskFileText, type TaskFile } from '../replay/task-file.js';
 import type { ModelEntry } from './case-file.js';
 

@@ -1,7 +1,10 @@
 import { canonicalJson } from '../core/canonical-json.js';
+import type { ComparedEvent, Comparison } from '../core/fork.js';
 import { isJsonObject, mapMembers, type Json } from '../core/json.js';
-import type { EventBody, NewEvent, TaskEvent } from '../core/task.js';
+import type { EventBody, NewEvent, Scope, TaskEvent } from '../core/task.js';
+import { wholeTask, type ReadRecord } from './collect.js';
 import { isEndedFromOutside, rootOf, stepOfId, type Pass } from './passes.js';
+import type { RecordedTask } from './task-file.js';
 
 /** The first place at which a replayed task is another than the recorded one. */
 export interface Divergence {
@@ -14,12 +17,13 @@ export interface Divergence {
 }
 
 /** An event in the form in which it is compared: text in one piece, and only what must be the same. */
-interface Item extends NewEvent {
+interface Item {
   readonly seq: number | undefined;
+  readonly event: NewEvent;
 }
 
 /** The events of things done at the same time, by the call or the text that they belong to. */
-export type Lanes = ReadonlyMap<string, readonly Item[]>;
+type Lanes = ReadonlyMap<string, readonly Item[]>;
 
 /**
  * Compares the events of a run with those that its replay wrote. Steps that ran at the same time are compared one by one,
@@ -44,13 +48,13 @@ export function firstDivergence(pass: Pass, agent: string, now: readonly NewEven
   const [first] = found;
   // The event in place of another may be in another lane: a run ends where a call would have begun.
   const instead = first?.b ?? found.find(({ b }) => b)?.b;
-  return first && { seq: first.a?.seq, recorded: plain(first.a), now: plain(instead) };
+  return first && { seq: first.a?.seq, recorded: first.a?.event, now: instead?.event };
 }
 
 type IsAlike = (a: Item | undefined, b: Item | undefined, isLastOfA: boolean) => boolean;
 
 /** The first items of each lane that are not the same, in the order of their numbers. */
-export function partings(a: Lanes, b: Lanes, isAlike: IsAlike = isSame) {
+function partings(a: Lanes, b: Lanes, isAlike: IsAlike = isSame) {
   const found = [...new Set([...a.keys(), ...b.keys()])].flatMap((lane) => {
     const [inA, inB] = [a.get(lane) ?? [], b.get(lane) ?? []];
     const longer = inA.length < inB.length ? inB : inA;
@@ -67,29 +71,26 @@ const AFTER = 400;
 
 /** Says where a replay differs, and shows both entries from there on. */
 export function describeDivergence({ seq, recorded, now }: Divergence) {
-  const [before, after] = [recorded, now].map((one) => (one === undefined ? '' : canonicalJson(one)));
+  const [before = '', after = ''] = [recorded, now].map((one) => one && canonicalJson(one));
   let same = 0;
-  while (same < before!.length && before![same] === after![same]) same += 1;
+  while (same < before.length && before[same] === after[same]) same += 1;
   const begin = Math.max(0, same - BEFORE);
   const shown = (text: string): string =>
     text === '' ? 'nothing' : `${begin > 0 ? '…' : ''}${text.slice(begin, same + AFTER)}`;
   const where = seq === undefined ? 'the end of the record' : `event ${seq}`;
-  return { where, recorded: shown(before!), now: shown(after!) };
+  return { where, recorded: shown(before), now: shown(after) };
 }
 
-const plain = (item: Item | undefined): NewEvent | undefined =>
-  item && { author: item.author, body: item.body };
-
 function isSame(a: Item | undefined, b: Item | undefined): boolean {
-  if (!a || !b) return a === b;
-  return a.author === b.author && canonicalJson(a.body) === canonicalJson(b.body);
+  return a && b ? canonicalJson(a.event) === canonicalJson(b.event) : a === b;
 }
 
 /** Whether one text is the beginning of the other: a crash may come before or after its next piece. */
 function beginsAlike(a: Item | undefined, b: Item | undefined): boolean {
-  if (a?.body.type !== 'text-delta' || b?.body.type !== 'text-delta') return false;
-  const [one, other] = [a.body.text, b.body.text];
-  return one.startsWith(other) || other.startsWith(one);
+  const [one, other] = [a, b].map((item) =>
+    item?.event.body.type === 'text-delta' ? item.event.body.text : undefined,
+  );
+  return one !== undefined && other !== undefined && (one.startsWith(other) || other.startsWith(one));
 }
 
 /** The events that are no consequence of what the agent was told. So is the progress of its own tools. */
@@ -104,7 +105,7 @@ const TAKEN: ReadonlySet<string> = new Set(
 const NOT_COMPARED: ReadonlySet<string> = new Set(['from', 'isLive', 'asked', 'expiresAt']);
 
 /** The events by what they belong to. `comparable` leaves of a body what must be the same. */
-export function lanesOf(
+function lanesOf(
   events: readonly (Pick<NewEvent, 'body'> & Partial<Pick<TaskEvent, 'author' | 'seq'>>)[],
   agent: string,
   comparable: (body: EventBody) => EventBody,
@@ -118,10 +119,10 @@ export function lanesOf(
     const items = lanes.get(lane) ?? [];
     lanes.set(lane, items);
     const last = items.at(-1);
-    const item: Item = { author, seq, body: comparable(body) };
-    const joined = last && joinTexts(last, item);
-    if (joined) items[items.length - 1] = joined;
-    else items.push(item);
+    const event = { author, body: comparable(body) };
+    const joined = last && joinTexts(last.event, event);
+    if (joined) items[items.length - 1] = { seq: last.seq, event: joined };
+    else items.push({ seq, event });
   }
   return lanes;
 }
@@ -140,7 +141,7 @@ function laneOf(author: string, body: EventBody): string {
   }
 }
 
-function joinTexts(last: Item, next: Item): Item | undefined {
+function joinTexts(last: NewEvent, next: NewEvent): NewEvent | undefined {
   const before = last.body;
   const after = next.body;
   if (before.type !== 'text-delta' || after.type !== 'text-delta') return undefined;
@@ -184,4 +185,62 @@ export function without(
     });
   };
   return kept(body as unknown as Json) as unknown as EventBody;
+}
+
+/** Finds the first event at which two tasks part. Steps at the same time have no order. */
+export function compareTasks(one: RecordedTask, other: RecordedTask): Comparison {
+  const [ofA, ofB] = [deedsOf(one), deedsOf(other)];
+  const [first] = partings(ofA, ofB);
+  return { isSame: !first, a: from(ofA, first?.a?.seq), b: from(ofB, first?.b?.seq) };
+}
+
+/** The events of each side that a comparison has, and the characters of each. */
+const SHOWN_EVENTS = 50;
+const SHOWN_CHARACTERS = 1_000;
+
+/**
+ * Returns a function that compares two tasks of an owner, with the beginnings of what each did. It rejects with `not-found`
+ * for one that is not in the scope.
+ */
+export function createComparison(readRecord: ReadRecord) {
+  return async (scope: Scope, first: string, second: string): Promise<Comparison> => {
+    const read = (taskId: string) => wholeTask((after) => readRecord(scope, taskId, after));
+    const { isSame, a, b } = compareTasks(await read(first), await read(second));
+    const shown = (side: Comparison['a']) =>
+      side.slice(0, SHOWN_EVENTS).map((deed) => ({ ...deed, text: deed.text.slice(0, SHOWN_CHARACTERS) }));
+    return { isSame, a: shown(a), b: shown(b) };
+  };
+}
+
+/** The deeds of all lanes from the event of a number on. */
+function from(lanes: Lanes, begin = Infinity): readonly ComparedEvent[] {
+  const deeds = [...lanes.values()].flat().map(({ seq = 0, event: { author = '', body } }) => {
+    const { type, ...rest } = body;
+    return { seq, author, type, text: canonicalJson(rest) };
+  });
+  return deeds.filter(({ seq }) => seq >= begin).toSorted((a, b) => a.seq - b.seq);
+}
+
+/** The events that say what was done. The text of a turn is in its end, and crashes are no deeds. */
+const DEEDS: ReadonlySet<string> = new Set(
+  (
+    'message turn-end tool-call tool-result delegation-start delegation-end question artifact ' +
+    'cancel-request run-end'
+  ).split(' '),
+);
+
+/** The members that are others in every task. */
+const LEFT_OUT: ReadonlySet<string> = new Set(
+  (
+    'id key hash callId taskId contextId peerContextId usage asked expiresAt lastChunk fromOutside metadata ' +
+    'extensions referenceTaskIds block'
+  ).split(' '),
+);
+/** The code of a question, which is made of its hash. */
+const CODE = /\b(approve|deny|Reply:) [0-9A-Z]{4}\b/g;
+
+/** The deeds of each call, and those of the turns of the task. */
+function deedsOf({ agent, events }: RecordedTask): Lanes {
+  const done = events.filter(({ body }) => DEEDS.has(body.type));
+  return lanesOf(done, agent, (body) => without(body, LEFT_OUT, (text) => text.replace(CODE, '$1 …')));
 }

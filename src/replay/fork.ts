@@ -9,16 +9,8 @@ import { functionCalls, NO_USAGE, type FunctionResult } from '../core/model.js';
 import type { Agent } from '../core/agent.js';
 import { defined } from '../core/json.js';
 import { readPages, taskOfOwner, type Journal } from '../core/journal.js';
-import {
-  isTerminal,
-  narrowGrant,
-  type BodyOf,
-  type EventBody,
-  type Grant,
-  type Scope,
-  type TaskEvent,
-  type TaskRecord,
-} from '../core/task.js';
+import { isTerminal, narrowGrant } from '../core/task.js';
+import type { BodyOf, EventBody, Grant, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import type { ForkRequest } from '../core/fork.js';
 import type { NewFork } from '../stores/tasks.js';
 import { canRehearse } from './current.js';

@@ -8,7 +8,7 @@ import { signJwt } from '../../src/core/card.js';
 import type { SigningKey } from '../../src/core/card.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { cardAt, give, Stranger } from '../../lab/abuse/stranger.js';
-import { gatherTask } from '../../src/replay/gather.js';
+import { gatherTask } from '../../src/replay/collect.js';
 import { replayTask } from '../../src/replay/replay.js';
 import { parseTaskPage, taskFileText } from '../../src/replay/task-file.js';
 import { freePort } from '../support/free-port.js';
