@@ -13,7 +13,7 @@ interface LeasedRun {
 }
 
 interface LeasesOptions {
-  readonly store: Pick<TaskStore, 'claim' | 'claimSuspect' | 'renew' | 'release'>;
+  readonly store: Pick<TaskStore, 'waits' | 'claim' | 'claimSuspect' | 'renew' | 'release'>;
   readonly logger: Logger;
   /** Names this process in leases. */
   readonly worker: string;
@@ -21,6 +21,8 @@ interface LeasesOptions {
   readonly agents: ReadonlyMap<string, unknown>;
   /** The room for waiting tasks. */
   readonly room: ClaimRoom;
+  /** Is called before each look for waiting tasks. */
+  readonly beforeLook: () => void;
   /** The runs of stored tasks, by the id of the task. */
   readonly runs: () => readonly (readonly [string, LeasedRun])[];
   readonly launch: (task: TaskRecord) => void;
@@ -88,15 +90,14 @@ export class Leases {
     try {
       const runs = this.#options.runs();
       const ids = runs.map(([id]) => id);
-      const held = await store.renew(worker, ids);
+      const held = ids.length === 0 ? [] : await store.renew(worker, ids);
       const heads = new Map(held.map(({ id, head }) => [id, head]));
       for (const [id, run] of runs) {
         const head = heads.get(id);
         if (head === undefined) run.abort(new LangoError('fenced', 'Another process took the task over.'));
         else run.notify(head);
       }
-      await this.claim();
-      await this.#claimSuspect();
+      await this.#claimWhatWaits();
       this.#failure = undefined;
     } catch (error) {
       const text = errorText(error);
@@ -105,9 +106,18 @@ export class Leases {
     }
   }
 
+  async #claimWhatWaits(): Promise<void> {
+    this.#renewals += 1;
+    if (this.#isStopped) return;
+    const { store, agents, beforeLook } = this.#options;
+    beforeLook();
+    if (!(await store.waits([...agents.keys()]))) return;
+    await this.claim();
+    await this.#claimSuspect();
+  }
+
   /** Continues a suspect, some time after the start: a process that ended while it started does not count against the task. */
   async #claimSuspect(): Promise<void> {
-    this.#renewals += 1;
     if (this.#renewals * LEASE_RENEW_MS < SUSPECT_WAIT_MS || this.#isStopped) return;
     const { store, worker, agents, logger, launch } = this.#options;
     const task = await store.claimSuspect(worker, [...agents.keys()]);

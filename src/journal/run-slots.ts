@@ -65,6 +65,11 @@ export class RunSlots {
     return free;
   }
 
+  /** Call it before a look whether any task waits: where slots are free, only those wait that it finds. */
+  beforeLook(): void {
+    for (const level of this.#levels.keys()) this.freeForClaim(level);
+  }
+
   /** The owners that have no room once a task of each in `claimed` has started. */
   full(level: number, claimed: readonly Scope[]): readonly Scope[] {
     const taken = new Map<string, { readonly scope: Scope; taken: number }>();

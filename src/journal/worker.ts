@@ -66,6 +66,7 @@ export class Worker {
       room: Object.assign((level: number) => this.#slots.freeForClaim(level), {
         full: (level: number, claimed: readonly Scope[]) => this.#slots.full(level, claimed),
       }),
+      beforeLook: () => this.#slots.beforeLook(),
       runs: () =>
         [...this.#runs]
           .filter(([, { firstAppend }]) => firstAppend?.isStored ?? true)

@@ -86,6 +86,13 @@ export function taskSql(dialect: Dialect) {
     /** Tasks that wait with an expired question. */
     expired: `SELECT * FROM tasks ${using('tasks_by_expiry')}
       WHERE expires_at <= ? AND agent IN ${items('text')} ORDER BY expires_at${skipLocked}`,
+    /** Whether there is anything to claim, by the clock `now`: SQL. */
+    waits: (now: string) => `SELECT EXISTS (
+        SELECT 1 FROM tasks ${using('tasks_by_expiry')} WHERE expires_at <= ${now} AND agent IN ${items('text', '@agents')}
+      ) OR EXISTS (
+        SELECT 1 FROM tasks ${using('tasks_live')}
+        WHERE ${LIVE} AND (lease_by IS NULL OR lease_until <= ${now}) AND agent IN ${items('text', '@agents')}
+      ) AS waits`,
     /** The next level of delegation with unfinished tasks. */
     level: `SELECT level FROM tasks ${using('tasks_live')} WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
     /** The oldest waiting task of the next owner after the given one, but of no owner in the list of [tenant, owner]. */

@@ -43,6 +43,8 @@ export interface TaskStore extends Pick<Journal, 'get' | 'list' | 'read'> {
    * repeat adds nothing. Undefined for a task that is not in this scope.
    */
   requestCancel(scope: Scope, taskId: string): Promise<TaskRecord | undefined>;
+  /** Whether `claim` or `claimSuspect` may find something: it costs much less than they do. */
+  waits(agents: readonly string[]): Promise<boolean>;
   /**
    * Leases unfinished tasks of these agents that have no lease and are no suspects, and raises their epochs: of each owner
    * in turn the oldest, and of tasks with `level` delegations above them at most `room(level)`. Before that, appends a

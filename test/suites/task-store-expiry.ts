@@ -26,8 +26,13 @@ function waiting(...times: readonly (number | undefined)[]): NewEvent {
 }
 
 export function expiryCases(get: () => StoreUnderTest): void {
-  const claimIds = async (...agents: readonly string[]) =>
-    (await get().store.claim('worker', agents.length > 0 ? agents : [AGENT], () => 10)).map(({ id }) => id);
+  const claimIds = async (...named: readonly string[]) => {
+    const agents = named.length > 0 ? named : [AGENT];
+    const waits = await get().store.waits(agents);
+    const claimed = (await get().store.claim('worker', agents, () => 10)).map(({ id }) => id);
+    expect(waits).toBe(claimed.length > 0);
+    return claimed;
+  };
 
   /** A task that waits with these questions. The times are by the store's clock. */
   async function waitingTask(...after: readonly (number | undefined)[]) {

@@ -20,8 +20,12 @@ import {
 } from './task-store-fixtures.js';
 
 export function leaseCases(get: () => StoreUnderTest): void {
-  const claimIds = async (worker: string, limit = 10) =>
-    (await get().store.claim(worker, [AGENT], () => limit)).map((task) => task.id);
+  const claimIds = async (worker: string, limit = 10) => {
+    const waits = await get().store.waits([AGENT]);
+    const claimed = (await get().store.claim(worker, [AGENT], () => limit)).map((task) => task.id);
+    expect(waits || claimed.length === 0).toBe(true);
+    return claimed;
+  };
 
   describe('claim', () => {
     it('takes tasks without a worker, oldest first, with a new epoch', async () => {
@@ -135,6 +139,24 @@ export function leaseCases(get: () => StoreUnderTest): void {
       expect(taken).toMatchObject({ id: task.id, state: 'working', epoch: task.epoch + 1 });
       await expect(store.append(fenceOf(task), [delta('zombie')])).rejects.toMatchObject({ code: 'fenced' });
       expect(await store.append(fenceOf(taken!), [delta('mine')])).toBe(3);
+    });
+  });
+
+  describe('waits', () => {
+    it('says whether any task of these agents could be claimed: of those that have ended, that wait for a person or that are leased, none', async () => {
+      const { store, advance } = get();
+      expect(await store.waits([AGENT])).toBe(false);
+      for (const state of ['completed', 'input-required'] as const)
+        await store.append(fenceOf(await acceptOne(store, { lease: 'worker' })), [RUN_START, runEnd(state)]);
+      await acceptOne(store, { lease: 'worker' });
+      expect(await store.waits([AGENT])).toBe(false);
+      await advance(LEASE_MS);
+      expect(await store.waits([AGENT])).toBe(true);
+      await claimIds('worker');
+      expect(await store.waits([AGENT])).toBe(false);
+      await acceptOne(store);
+      expect(await store.waits(['librarian'])).toBe(false);
+      expect(await store.waits(['librarian', AGENT])).toBe(true);
     });
   });
 

@@ -20,7 +20,7 @@ import { packed, storedEvents } from '../event-rows.js';
 import { forkTask, storedEventsOf } from '../forks.js';
 import { toTaskEvent, toTaskRecord, type StoredEvent, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { first, lockOf, type Query } from '../../core/sql.js';
+import { column, first, lockOf, type Query } from '../../core/sql.js';
 import type { EncodedBatch, EncodedStart, Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,
@@ -144,6 +144,14 @@ export class PostgresTaskStore implements TaskStore {
     return this.#write(NO_LOCK, (context) => cancelTask(context, scope, taskId));
   }
 
+  async waits(agents: readonly string[]): Promise<boolean> {
+    await this.#parts.liveness.freeDead();
+    const values = { agents: JSON.stringify(agents) };
+    const statement = this.#sql.waits('(SELECT lango_now())');
+    const [waits = false] = await this.#database.read(() => column<boolean>(statement, values));
+    return waits;
+  }
+
   async claim(...[worker, agents, room]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
     await this.#parts.liveness.add(worker);
     await this.#parts.liveness.freeDead();
@@ -164,7 +172,6 @@ export class PostgresTaskStore implements TaskStore {
   }
 
   async renew(worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]> {
-    if (taskIds.length === 0) return [];
     const { rows } = await this.#database.one({ sql: RENEW, values: [{ ids: taskIds, worker }] });
     return this.#known(rows as readonly TaskHead[]);
   }

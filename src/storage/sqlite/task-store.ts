@@ -116,6 +116,12 @@ export class SqliteTaskStore implements TaskStore {
     return this.#write((context) => cancelTask(context, scope, taskId));
   }
 
+  async waits(agents: readonly string[]): Promise<boolean> {
+    const values = { now: this.#database.clock(), agents: JSON.stringify(agents) };
+    const [waits] = await this.#database.read(() => column<number>(this.#sql.waits('@now'), values));
+    return waits === 1;
+  }
+
   async claim(...[worker, agents, room]: Parameters<TaskStore['claim']>): Promise<readonly TaskRecord[]> {
     return this.#write((context) => claimTasks(context, { worker, agents, room, served: this.#served }));
   }
