@@ -25,7 +25,7 @@ export const caseResult = z.object({
   record: maybeText,
 });
 
-const figure = z.enum(['cost', 'tokens', 'seconds']);
+export const figure = z.enum(['cost', 'tokens', 'seconds']);
 /** The mean of repeats, and their standard deviation. */
 const spread = z.object({ mean: number, deviation: number });
 /** How many repeats passed, of all; absent where there is none. */

@@ -1,18 +1,12 @@
-import { createHash } from 'node:crypto';
 import { basename, resolve } from 'node:path';
-import { canonicalJson } from '../core/canonical-json.js';
+import { hashJson } from '../core/canonical-json.js';
 import { LangoError } from '../core/errors.js';
+import { textIn } from '../core/json.js';
 import { textPart, type Part } from '../core/message.js';
 import { repliesIn } from '../core/questions.js';
 import type { TaskFile } from '../replay/task-file.js';
-import {
-  besides,
-  readNamed,
-  readRecord,
-  type CaseFile,
-  type EvalCase,
-  type ModelEntry,
-} from './case-file.js';
+import { besides, readNamed, readRecord } from './case-file.js';
+import type { CaseFile, EvalCase, ModelEntry } from './case-file.js';
 
 /** One run of one case: with one model, one instruction, and for one repeat. */
 export interface Cell {
@@ -82,9 +76,8 @@ export async function workOf(cell: Cell, isOfRecord: boolean): Promise<Work> {
   const rubrics = expect.flatMap(({ judge }) => judge ?? []);
   const varied = [model, instruction === undefined ? '' : await readRules(instruction), repeat];
   const all = [resolve(file.path), given, rubrics, file.judge ?? '', varied, messages];
-  const hash = createHash('sha256').update(canonicalJson(all)).digest('hex').slice(0, ID_DIGITS);
-  const agent = one.agent ?? record?.tasks[0]!.agent;
-  return { ...cell, messages, agent, record, id: `${basename(file.path)}-${hash}` };
+  const id = `${basename(file.path)}-${hashJson(all).slice(0, ID_DIGITS)}`;
+  return { ...cell, messages, agent: one.agent ?? record?.tasks[0]!.agent, record, id };
 }
 
 const ID_DIGITS = 16;
@@ -106,6 +99,6 @@ function messagesIn({ tasks }: TaskFile, after = 0): readonly (readonly Part[])[
 /** The text of a reply to a question is what the person said. */
 function withoutDecision(part: Part): readonly Part[] {
   const [reply] = repliesIn([part]);
-  if (!reply) return [part];
-  return typeof reply['text'] === 'string' && reply['text'] !== '' ? [textPart(reply['text'])] : [];
+  const text = reply && textIn(reply['text']);
+  return text === undefined ? [part] : text === '' ? [] : [textPart(text)];
 }

@@ -1,9 +1,8 @@
 import { defined } from '../core/json.js';
-import type { CaseChange, CaseResult, Figure, Spread } from '../core/evaluations.js';
+import { figure, type CaseChange, type CaseResult, type Figure } from '../core/evaluations.js';
 
 /** Differences that chance makes less often than this count. */
 const CHANCE = 0.05;
-const FIGURES: readonly Figure[] = ['cost', 'tokens', 'seconds'];
 
 /** Compares two evaluations case by case. `byChance`: whether models were asked, so that results differ from run to run. */
 export function compareResults(
@@ -11,27 +10,23 @@ export function compareResults(
   now: readonly CaseResult[],
   byChance: boolean,
 ): readonly CaseChange[] {
-  const [ofBefore, ofNow] = [groupsOf(before), groupsOf(now)];
+  const keyOf = ({ file, name, model = '', instruction = '' }: CaseResult): string =>
+    JSON.stringify([file, name, model, instruction]);
+  const [ofBefore, ofNow] = [Map.groupBy(before, keyOf), Map.groupBy(now, keyOf)];
   return [...new Set([...ofNow.keys(), ...ofBefore.keys()])].map((key) => {
     const [was = [], is = []] = [ofBefore.get(key), ofNow.get(key)];
     const { name, file, model, instruction } = (is[0] ?? was[0])!;
     const [before, now] = [passedOf(was), passedOf(is)];
-    const figures = FIGURES.flatMap((figure) => {
-      const [a, b] = [spreadOf(was, figure), spreadOf(is, figure)];
-      return a && b && isBeyond(a, b) ? [[figure, { before: a, now: b }]] : [];
+    const figures = figure.options.flatMap((each) => {
+      const [a, b] = [sampleOf(was, each), sampleOf(is, each)];
+      return a && b && isBeyond(a, b) ? [[each, { before: a, now: b }]] : [];
     });
     return {
       ...{ name, file, ...defined({ model, instruction, before, now }) },
       change: changeOf(before, now, byChance),
-      figures: Object.fromEntries(figures) as object,
+      figures: Object.fromEntries(figures) as CaseChange['figures'],
     };
   });
-}
-
-function groupsOf(results: readonly CaseResult[]): ReadonlyMap<string, readonly CaseResult[]> {
-  return Map.groupBy(results, ({ file, name, model = '', instruction = '' }) =>
-    JSON.stringify([file, name, model, instruction]),
-  );
 }
 
 type Passed = readonly [passed: number, all: number];
@@ -73,19 +68,17 @@ function choose(all: number, some: number): number {
   return ways;
 }
 
-interface Sample extends Spread {
-  readonly size: number;
-}
-
-/** Undefined with fewer than two repeats, which have no spread. */
-function spreadOf(results: readonly CaseResult[], figure: Figure): Sample | undefined {
+/** The mean of repeats with its spread; undefined with fewer than two, which have none. */
+function sampleOf(results: readonly CaseResult[], figure: Figure) {
   const values = results.flatMap((result) => result[figure] ?? []);
   const size = values.length;
   if (size < 2) return undefined;
-  const mean = values.reduce((sum, value) => sum + value, 0) / size;
-  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  return { mean, deviation: Math.sqrt(squares / (size - 1)), size };
+  const mean = sum(values) / size;
+  const deviation = Math.sqrt(sum(values.map((value) => (value - mean) ** 2)) / (size - 1));
+  return { mean, deviation, size };
 }
+
+type Sample = NonNullable<ReturnType<typeof sampleOf>>;
 
 /** The standard errors by which two means must be apart. */
 const ERRORS_APART = 2;
@@ -94,3 +87,5 @@ function isBeyond(a: Sample, b: Sample): boolean {
   const error = Math.sqrt(a.deviation ** 2 / a.size + b.deviation ** 2 / b.size);
   return Math.abs(a.mean - b.mean) > ERRORS_APART * error;
 }
+
+export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

@@ -4,7 +4,6 @@ import { LangoError } from '../core/errors.js';
 import { textOf, textPart } from '../core/message.js';
 import type { RecordedTask, TaskFile } from '../replay/task-file.js';
 import type { EvalCase } from './case-file.js';
-import { send } from './conversation.js';
 import { answerOf } from './deeds.js';
 import type { Verdict } from './expectations.js';
 import type { EvalNode } from './node.js';
@@ -61,7 +60,7 @@ export async function withVerdicts(
   for (const [index, prompt] of prompts.entries()) {
     const id = `judge-${index + 1}`;
     const request = { parts: [textPart(prompt)], messageId: id, contextId: id, agent: JUDGE_NAME };
-    tasks.push(...(await node.gather(await send(node.client, request))).tasks);
+    tasks.push(...(await node.gather((await node.send(request)).id)).tasks);
   }
   return { ...record, tasks };
 }

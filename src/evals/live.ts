@@ -1,15 +1,21 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { TaskView } from '../a2a/client/client.js';
+import { RecordedResults } from '../agents/recorded-calls.js';
+import { defined, type JsonObject } from '../core/json.js';
+import { textOf } from '../core/message.js';
+import { replyPart } from '../core/questions.js';
+import type { Tool } from '../core/tool.js';
 import { taskFileText, type TaskFile } from '../replay/task-file.js';
 import { readRecord } from './case-file.js';
 import { readRules, workOf, type Cell, type Work } from './cells.js';
-import { converse } from './conversation.js';
+import { sum } from './compare.js';
 import { useOf } from './deeds.js';
+import { holdsAll } from './expectations.js';
 import { judge, judgesIn, withVerdicts } from './judge.js';
-import { createNodes, type NodeParts, type Setting, type StartNode } from './node.js';
+import { createNodes, type EvalNode, type NodeParts, type Setting, type StartNode } from './node.js';
 import { RESULTS_FILE } from './runs.js';
-import { toolsOf } from './stubs.js';
 
 export interface LiveRun extends NodeParts {
   /** The folder of the tasks of the run. A run that was interrupted goes on in the same folder, and repeats nothing. */
@@ -60,15 +66,91 @@ export async function createLiveTasks(cells: readonly Cell[], live: LiveRun) {
 }
 
 async function runWork(work: Work, start: StartNode, server: Pick<Setting, 'home' | 'limit'>) {
-  const { model, instruction, one, record } = work;
-  await using node = await start({ ...server, model, instruction, replaceTool: toolsOf(one, record) });
+  const { model, instruction } = work;
+  await using node = await start({ ...server, model, instruction, replaceTool: toolsOf(work) });
   return await node.gather(await converse(work, node));
 }
 
+/**
+ * Sends the messages of a case. Returns the id of the last task. The ids of messages and of the context are the same
+ * in each attempt, so a server that goes on after a crash finds the tasks that it has.
+ */
+async function converse(work: Work, node: EvalNode): Promise<string> {
+  const { id, one, messages, record } = work;
+  const to = defined({ agent: work.agent });
+  const isForkedWith = one.at !== undefined && one.messages !== undefined;
+  let task: TaskView | undefined;
+  if (one.at !== undefined) {
+    const more = { ...to, ...(isForkedWith && { message: textOf(messages[0]!) }) };
+    task = await approved(await node.fork(record!, one.at, more), work, node);
+  }
+  const { contextId = id } = task ?? {};
+  for (const [index, parts] of messages.entries()) {
+    const messageId = `message-${index + 1}`;
+    const isKnown = task?.history.some((message) => message.id === messageId);
+    if (isKnown || (isForkedWith && index === 0)) continue;
+    const waiting = task?.state === 'input-required' ? { taskId: task.id } : {};
+    task = await approved(await node.send({ parts, messageId, contextId, ...waiting, ...to }), work, node);
+  }
+  return task!.id;
+}
+
+/** The most rounds of approvals after one message. */
+const MAX_ROUNDS = 100;
+
+/** Approves what a task asks, if the case says so. Resolves with the task after it. */
+async function approved(task: TaskView, { one, agent }: Work, node: EvalNode): Promise<TaskView> {
+  let now = task;
+  for (let round = 0; one.approve && round < MAX_ROUNDS; round += 1) {
+    const { id: taskId, questions } = now;
+    const approvals = questions.filter(({ kind }) => kind === 'approval');
+    if (approvals.length === 0) break;
+    const parts = approvals.map(({ hash }) => replyPart({ hash, decision: 'approve' }));
+    const messageId = `approve-${approvals[0]!.hash}`;
+    now = await node.send({ taskId, parts, messageId, questions, ...defined({ agent }) });
+  }
+  return now;
+}
+
+/**
+ * Makes the function that replaces tools by what a case says about them: a stub, the result of the record, or the tool
+ * itself. Approvals are asked as for the tool.
+ */
+function toolsOf({ one: { stubs = [], tools, at = 0 }, record }: Work) {
+  const recorded = tools === 'recorded' ? new RecordedResults() : undefined;
+  const usedUntil = record?.tasks[0]!.events[at - 1]?.at ?? 0;
+  for (const { events } of record?.tasks ?? [])
+    recorded?.add(events, events.findLast((event) => event.at <= usedUntil)?.seq);
+  return (tool: Tool): Tool => {
+    const own = stubs.filter((stub) => stub.tool === tool.name);
+    if (!recorded && own.length === 0) return tool;
+    const stubOf = (input: object) =>
+      own.find(({ arguments: wanted = {} }) => holdsAll(input as JsonObject, wanted));
+    const isReplaced = (input: object): boolean => (recorded ?? stubOf(input)) !== undefined;
+    return {
+      ...tool,
+      effectOf: (input) => (isReplaced(input) ? 'pure' : (tool.effectOf?.(input) ?? tool.effect)),
+      check: async (input, context) => (isReplaced(input) ? undefined : tool.check?.(input, context)),
+      async execute(input, context) {
+        const stub = stubOf(input);
+        if (stub) return { content: stub.result, ...defined({ isError: stub.isError }) };
+        if (!recorded) return tool.execute(input, context);
+        const known = recorded.next(tool.name, input as JsonObject);
+        if (!known) return { content: NOT_RECORDED, isError: true };
+        const { content, isError } = known.result;
+        return { content, isError, ...defined({ fromOutside: known.fromOutside }) };
+      },
+    };
+  };
+}
+
+const NOT_RECORDED =
+  'The record of this case has no such call. Its results are the only ones that there are.';
+
 /** The money that a task and its judges cost in this run. */
 function costOf(task: TaskFile, { judgesOnly }: Pick<LiveRun, 'judgesOnly'>): number {
-  const judges = judgesIn(task).map((each) => useOf({ tasks: [each] }).cost ?? 0);
-  return judges.reduce((sum, cost) => sum + cost, judgesOnly ? 0 : (useOf(task).cost ?? 0));
+  const paid = [...(judgesOnly ? [] : [task]), ...judgesIn(task).map((each) => ({ tasks: [each] }))];
+  return sum(paid.map((each) => useOf(each).cost ?? 0));
 }
 
 /**

@@ -1,8 +1,9 @@
-import { createClient } from '../a2a/client/client.js';
+import { createClient, type SendRequest, type TaskView } from '../a2a/client/client.js';
 import type { DefinedAgent } from '../agents/defined-agent.js';
 import type { LoadedConfig } from '../config/load.js';
 import { trialConfig } from '../config/trial.js';
 import { tokenCredential } from '../core/credential.js';
+import { LangoError } from '../core/errors.js';
 import { defined } from '../core/json.js';
 import { silentLogger, type Logger } from '../core/logger.js';
 import type { OperationClient } from '../core/operation.js';
@@ -71,6 +72,8 @@ export async function createNodes(
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;
+/** A task has a limit of time of its own. */
+const neverAborted = (): AbortSignal => new AbortController().signal;
 
 function reach({ origin, token }: Address) {
   const { host } = new URL(origin);
@@ -79,21 +82,33 @@ function reach({ origin, token }: Address) {
   const owner = createOwnerClient(SERVER_OPERATIONS, { url: origin, fetch });
   const client = createClient({ url: origin, fetch: egress, ...defined({ token }) });
   return {
-    client,
     /** Reads a task with the tasks below it. */
     gather: (taskId: string) => gatherFrom(owner, taskId),
-    /** Continues a recorded task after an event. Again with the same record, it finds the task that it began. */
-    async fork(
-      record: TaskFile,
-      at: number,
-      { message, agent }: Partial<Record<'message' | 'agent', string>>,
-    ) {
+    /** Sends a message. Resolves with the task once it has ended, or waits for a person. Rejects without a task. */
+    async send(request: SendRequest): Promise<TaskView> {
+      let { taskId } = request;
+      let said = '';
+      for await (const event of client.send(request, neverAborted())) {
+        if (event.type === 'task') ({ taskId } = event);
+        if (event.type === 'end') said = event.text;
+      }
+      if (taskId === undefined) throw new LangoError('unavailable', `The message made no task: ${said}`);
+      return client.get({ taskId, ...defined({ agent: request.agent }) });
+    },
+    /**
+     * Continues a recorded task after an event. Again with the same record, it finds the task that it began. Resolves with
+     * the task once it has ended, or waits for a person.
+     */
+    async fork(record: TaskFile, at: number, more: { message?: string; agent?: string }): Promise<TaskView> {
+      const { message, ...to } = more;
       const { taskId: of } = await owner.importTask({ content: Buffer.from(taskFileText(record)) });
-      const to = defined({ agent });
       const { tasks } = await client.list(to);
       const views = await Promise.all(tasks.map(({ id }) => client.get({ taskId: id, ...to })));
-      const begun = views.find(({ fork }) => fork?.taskId === of);
-      return begun?.id ?? (await owner.forkTask({ taskId: of, at, ...defined({ message }) })).taskId;
+      const begun = views.find(({ fork }) => fork?.taskId === of)?.id;
+      const taskId = begun ?? (await owner.forkTask({ taskId: of, at, ...defined({ message }) })).taskId;
+      for await (const { type } of client.subscribe({ taskId, ...to }, neverAborted()))
+        if (type === 'end') break;
+      return client.get({ taskId, ...to });
     },
   };
 }

@@ -8,7 +8,7 @@ import type { CaseResult, EvaluationRun, Evaluations, RunLine } from '../core/ev
 import { defined, parseJson } from '../core/json.js';
 import type { TaskFile } from '../replay/task-file.js';
 import { readRecord } from './case-file.js';
-import { compareResults } from './compare.js';
+import { compareResults, sum } from './compare.js';
 import { DRIFT_FILE } from './drift.js';
 
 /** The folder of the live runs in a data folder: a folder for each, with its tasks. */
@@ -98,8 +98,6 @@ function figuresOf(file: string, some: readonly CaseResult[]): RunLine['files'][
     ...(costs.length === known.length && { cost: sum(costs) }),
   };
 }
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** The newest earlier run that has one of the same files of cases. */
 function runBefore(name: string, found: readonly CaseResult[], runs: readonly RunLine[]): string | undefined {
