@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { eventsIn, type EventRow } from '../../src/storage/event-rows.js';
+import { EVENT_TEXT } from '../../src/storage/postgres/database.js';
 import type { Client, Story } from './client.js';
 import type { Database } from './database.js';
 
@@ -52,7 +53,7 @@ export async function check(
 
 /** Ordered by number. `at` is in milliseconds since the epoch. */
 export async function readLog(database: Database, taskId: string): Promise<readonly LoggedEvent[]> {
-  const sql = `SELECT seq::float8 AS seq, at::float8 AS at, author, body, deflated FROM events
+  const sql = `SELECT seq::float8 AS seq, at::float8 AS at, author, checksum, ${EVENT_TEXT} FROM events
     WHERE task = (SELECT key FROM tasks WHERE id = $1) ORDER BY seq`;
   const rows = await database.rows<EventRow>(sql, taskId);
   return rows.flatMap(eventsIn).map(({ seq, at, body: text }) => {

@@ -32,21 +32,58 @@ const DICTIONARY = Buffer.from(
 const LEAST_BYTES = 80;
 const MOST_CHARACTERS = 32 * 1024;
 
-/** The text of a row for a database that can keep it deflated: the text itself, or its bytes with the number they had. */
-export function deflated({ body, type }: Readonly<{ body: string; type: EventType }>) {
-  const bytes = Buffer.byteLength(body);
-  // Statements read the bodies of messages.
-  if (type === 'message' || bytes < LEAST_BYTES || body.length > MOST_CHARACTERS)
-    return { body, deflated: null };
-  const small = deflateRawSync(body, { dictionary: DICTIONARY });
-  return small.length < bytes ? { body: String(bytes), deflated: small } : { body, deflated: null };
+/** The type of the rows that are deflated with the rows of this type before them, whose words they share. */
+export const CHAINED_TYPE: EventType = 'text-delta';
+/** Each row of a chain is read with all those before it, so a chain is short. */
+const MOST_EARLIER = 7;
+const MOST_EARLIER_BYTES = 14 * 1024;
+
+/** The rows of a chain so far, before they were deflated. */
+export type Chain = readonly Buffer[];
+
+interface ShortRow {
+  /** The text itself; of a deflated row the number of its bytes, and, after a space, of the earlier rows of its chain, if any. */
+  readonly body: string;
+  readonly deflated: Buffer | null;
 }
 
-/** Throws `LangoError` `storage` for bytes that `deflated` did not make. */
-export function inflated(bytes: Buffer): string {
+/** The text of a row for a database that can keep it deflated. Returns the chain that the next row of the task goes on with. */
+export function deflated(
+  { body, type }: Readonly<{ body: string; type: EventType }>,
+  chain: Chain,
+): readonly [row: ShortRow, chain: Chain] {
+  const whole = { body, deflated: null };
+  // Statements read the bodies of messages.
+  if (type === 'message' || body.length > MOST_CHARACTERS) return [whole, chain];
+  const bytes = Buffer.from(body);
+  if (bytes.length < LEAST_BYTES) return [whole, chain];
+  const earlier = type === CHAINED_TYPE ? chain : [];
+  const small = deflateRawSync(bytes, { dictionary: dictionaryOf(earlier) });
+  if (small.length >= bytes.length) return [whole, chain];
+  const count = earlier.length > 0 ? ` ${earlier.length}` : '';
+  const row = { body: `${bytes.length}${count}`, deflated: small };
+  if (type !== CHAINED_TYPE) return [row, chain];
+  const next = [...earlier, bytes];
+  const isFull = next.length > MOST_EARLIER || bytesOf(next) > MOST_EARLIER_BYTES;
+  return [row, isFull ? [] : next];
+}
+
+/** `earlier`: the other rows of the chain, in order. Throws `LangoError` `storage` for bytes that `deflated` did not make. */
+export function inflated(bytes: Buffer, earlier: Chain | null = null): string {
   try {
-    return inflateRawSync(bytes, { dictionary: DICTIONARY }).toString();
+    const texts: Buffer[] = [];
+    for (const each of [...(earlier ?? []), bytes])
+      texts.push(inflateRawSync(each, { dictionary: dictionaryOf(texts) }));
+    return texts.at(-1)!.toString();
   } catch {
     throw damagedTask('An entry of a task is damaged.');
   }
+}
+
+function dictionaryOf(chain: Chain): Buffer {
+  return chain.length === 0 ? DICTIONARY : Buffer.concat([DICTIONARY, ...chain]);
+}
+
+function bytesOf(chain: Chain): number {
+  return chain.reduce((sum, { length }) => sum + length, 0);
 }

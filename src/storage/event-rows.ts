@@ -14,6 +14,8 @@ export interface EventRow {
   readonly body: string;
   /** The text of `body` in less room; only of some databases. See deflated.ts. */
   readonly deflated?: Buffer | null;
+  /** The same of the earlier rows of its chain, in order; null for a row that needs none. */
+  readonly earlier?: readonly Buffer[] | null;
   /** See `checksumOf`. Null in rows that were written before there were checksums. */
   readonly checksum: number | null;
 }
@@ -85,7 +87,7 @@ const AUTHOR = /^\[(null|"(?:[^"\\]|\\.)*"),/;
 /** The events of a row, in order. */
 export function eventsIn(row: Omit<EventRow, 'checksum'>): readonly StoredEvent[] {
   const { seq, at, author } = row;
-  const body = row.deflated ? inflated(row.deflated) : row.body;
+  const body = row.deflated ? inflated(row.deflated, row.earlier) : row.body;
   if (!body.includes('\n') && body.startsWith('{')) return [{ seq, at, author, body }];
   const lines = body.split('\n');
   return lines.map((line, index) => {

@@ -2,7 +2,7 @@ import { LangoError } from '../core/errors.js';
 import { all, first, run, type Query } from '../core/sql.js';
 import type { TaskEvent, TaskRecord } from '../core/task.js';
 import type { NewFork } from '../stores/tasks.js';
-import { assertUnbroken, eventsIn, type EventRow } from './event-rows.js';
+import { assertUnbroken, soundEventsIn, type EventRow } from './event-rows.js';
 import { toTaskRecord, toTaskEvent, type EncodedEvent, type StoredEvent, type TaskRow } from './rows.js';
 import { insertEvents, type TaskContext } from './task-changes.js';
 import type { TaskSql } from './task-sql.js';
@@ -19,7 +19,7 @@ export function* storedEventsOf(
   { after, limit }: { readonly after: number; readonly limit: number },
 ): Query<readonly StoredEvent[]> {
   const rows = yield* all<EventRow>(sql.events, taskId, after, after + limit);
-  const shared = beginsAfter(rows, after) ? yield* first<Shared>(sql.forkOf, taskId) : undefined;
+  const shared = beginsAfter(taskId, rows, after) ? yield* first<Shared>(sql.forkOf, taskId) : undefined;
   if (!shared || after >= shared.fork_at) return assertUnbroken(taskId, after, rows).slice(0, limit);
   const most = Math.min(limit, shared.fork_at - after);
   const before = yield* storedEventsOf(sql, shared.fork_of, { after, limit: most });
@@ -47,11 +47,11 @@ export function* originOf(sql: TaskSql, task: TaskRecord): Query<TaskRecord> {
 }
 
 /** Whether the rows lack the event after `after`. */
-function beginsAfter(rows: readonly EventRow[], after: number): boolean {
+function beginsAfter(taskId: string, rows: readonly EventRow[], after: number): boolean {
   const [one, ...others] = rows;
   if (!one) return true;
   const lowest = others.reduce((low, row) => (row.seq < low.seq ? row : low), one);
-  return eventsIn(lowest)[0]!.seq > after + 1;
+  return soundEventsIn(taskId, lowest)[0]!.seq > after + 1;
 }
 
 const COLUMNS =

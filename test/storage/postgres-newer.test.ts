@@ -26,12 +26,12 @@ afterAll(() => server?.stop());
     await withServer({ settings, agents: agentThat(followOrders) }, async (old) => {
       const sent = await old.fetch('/agents/worker/message:send', body('wait'));
       const { task } = (await sent.json()) as { readonly task: { readonly id: string } };
-      await change('head', 'newest', 12);
+      await change('head', 'newest', 13);
       const refused = await old.fetch('/agents/worker/message:send', body('say no'));
       expect([refused.status, refused.headers.has('retry-after')]).toEqual([503, true]);
-      await change('newest', 'head', 11);
+      await change('newest', 'head', 12);
       const ready = await old.fetch('/readyz');
-      const reason = 'The database was made by a newer version of Lango: schema 12 > 11.';
+      const reason = 'The database was made by a newer version of Lango: schema 13 > 12.';
       expect([ready.status, await ready.json()]).toEqual([503, { status: 'not ready', reason }]);
       await withServer(
         { settings, agents: agentThat(async () => ({ state: 'completed' })) },

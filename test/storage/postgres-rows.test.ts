@@ -2,7 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { silentLogger } from '../../src/core/logger.js';
 import { openPostgresStorage } from '../../src/storage/postgres/storage.js';
 import type { Storage } from '../../src/stores/storage.js';
-import { acceptOne, ALICE, delta, fenceOf, message, runEnd, turnEnd } from '../suites/task-store-fixtures.js';
+import {
+  acceptOne,
+  ALICE,
+  delta,
+  fenceOf,
+  message,
+  newInput,
+  runEnd,
+  turnEnd,
+} from '../suites/task-store-fixtures.js';
 import { startPostgres } from '../support/postgres.js';
 
 const server = await startPostgres();
@@ -56,9 +65,11 @@ const TEXT = `${'Each answer says it in other words, "quoted" \\ ✓ 💡. '.rep
 
   it('give back all the bytes of their texts when they are removed', async () => {
     const task = await acceptOne(one.tasks);
-    await one.tasks.append(fenceOf(task), [delta(TEXT.repeat(20)), runEnd('completed')]);
+    const fence = fenceOf(task);
+    for (const event of [delta(TEXT.repeat(20)), delta(TEXT), runEnd('completed')])
+      await one.tasks.append(fence, [event]);
     const [before] = await rowsOf<{ n: number }>(
-      `SELECT sum(CASE WHEN deflated IS NULL THEN octet_length(body) ELSE body::int END)::int AS n
+      `SELECT sum(CASE WHEN deflated IS NULL THEN octet_length(body) ELSE split_part(body, ' ', 1)::int END)::int AS n
       FROM events JOIN tasks ON key = task WHERE id = '${task.id}'`,
     );
     expect(before!.n).toBeGreaterThan(TEXT.length * 20);
@@ -67,13 +78,42 @@ const TEXT = `${'Each answer says it in other words, "quoted" \\ ✓ 💡. '.rep
     expect(await one.taskUse.of(ALICE)).toBe(used - before!.n);
   });
 
+  it('hold the texts of a run in less room with those before them, and are read from anywhere', async () => {
+    const task = await acceptOne(one.tasks);
+    const [fence, other] = [fenceOf(task), fenceOf(task)];
+    const texts = Array.from({ length: 20 }, (_, n) =>
+      delta(`${n}: ${TEXT}${n === 9 ? 'x'.repeat(15_000) : ''}`),
+    );
+    for (const text of texts.slice(0, 12)) await one.tasks.append(fence, [text]);
+    await one.tasks.append(fence, [delta('no')]);
+    await one.tasks.append(fence, [turnEnd(TEXT)]);
+    await two.tasks.addInput(newInput(task));
+    for (const text of texts.slice(12, 17)) await one.tasks.append(fence, [text]);
+    await one.tasks.append(other, texts.slice(17));
+    const written = [...texts.slice(0, 12), delta('no'), turnEnd(TEXT), undefined, ...texts.slice(12)];
+    for (let after = 1; after < 25; after += 1) {
+      const events = await two.tasks.read(task.id, after, 30);
+      const expected = written.slice(after - 1).map((event) => event?.body);
+      expect(events.map(({ body }) => (body.type === 'message' ? undefined : body))).toEqual(expected);
+    }
+    const rows = await rowsOf<{ body: string; stored: number | null }>(
+      `SELECT body, octet_length(deflated) AS stored FROM events JOIN tasks ON key = task
+      WHERE id = '${task.id}' AND type = 'text-delta' ORDER BY seq`,
+    );
+    const chains = rows.map(({ body, stored }) => (stored === null ? '-' : (body.split(' ')[1] ?? '0')));
+    expect(chains.join(' ')).toBe('0 1 2 3 4 5 6 7 0 1 0 1 - 2 3 4 5 6 0');
+    expect(rows[1]!.stored).toBeLessThan(rows[0]!.stored! / 2);
+  });
+
   it('are said to be damaged when they cannot be inflated', async () => {
     const task = await acceptOne(one.tasks);
-    await one.tasks.append(fenceOf(task), [delta(TEXT)]);
+    const fence = fenceOf(task);
+    for (let count = 0; count < 2; count += 1) await one.tasks.append(fence, [delta(TEXT)]);
     await database!.run(
       `UPDATE events SET deflated = '\\xffff' FROM tasks WHERE key = task AND id = '${task.id}' AND seq = 2`,
     );
     await expect(two.tasks.read(task.id, 0, 9)).rejects.toThrow(`Entry 2 of task ${task.id} is damaged.`);
+    await expect(two.tasks.read(task.id, 2, 9)).rejects.toThrow(`Entry 3 of task ${task.id} is damaged.`);
   });
 
   it('are not written again for leases that appends renew, but for one of each process', async () => {

@@ -296,8 +296,8 @@ const openOne = async () => {
     await store.append(fenceOf(task), [delta('y')]);
     await storage.close();
     await database!.run("UPDATE meta SET value = '99' WHERE key = 'schema'");
-    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 11.');
-    await database!.run("UPDATE meta SET value = '11' WHERE key = 'schema'");
+    await expect(wrong({})).rejects.toThrow('was made by a newer version of Lango: schema 99 > 12.');
+    await database!.run("UPDATE meta SET value = '12' WHERE key = 'schema'");
     await dispose();
   });
 
@@ -409,7 +409,7 @@ const openOne = async () => {
     const home = await makeHome('server: { port: 0 }');
     const env = { ...home.env, LANGO_DATABASE_URL: own.url };
     const { stdout } = await lango(['doctor'], { env });
-    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 11, page checksums o/m);
+    expect(stdout).toMatch(/^ok {4}database: PostgreSQL \d+.*, schema 12, page checksums o/m);
     expect((await lango(['backup', 'x'], { env })).stderr).toContain('use pg_dump');
     await home.remove();
     await own.drop();

@@ -1,10 +1,11 @@
 import type { Outcome, Statement } from '../../core/sql.js';
 import type { Fence } from '../../stores/tasks.js';
+import type { Chain } from '../deflated.js';
 import type { TaskRow } from '../rows.js';
 import { fenced, type EncodedBatch } from '../task-changes.js';
 import type { PostgresDatabase } from './database.js';
 import { isFaultOfDatabase } from './failure.js';
-import { APPEND, appendValues, type Append } from './task-statements.js';
+import { APPEND, appendRows, appendValues, type Append } from './task-statements.js';
 
 /** The task after an append, with times by the store's clock. */
 export interface Appended extends Pick<TaskRow, 'head'> {
@@ -73,17 +74,22 @@ export class AppendQueue {
   }
 }
 
+/** The chains of the rows that were written with a fence. Only who has the fence writes rows of a chain. */
+const CHAINS = new WeakMap<Fence, Chain>();
+
 /** Settles the appends of a group. Writes each alone when the statement fails, so that no append fails or holds up others. */
 async function write(group: readonly Waiting[]): Promise<void> {
   // All writers lock tasks in the order of their ids, so that none of them wait for each other.
   const ordered = group.toSorted((a, b) => (a.fence.taskId < b.fence.taskId ? -1 : 1));
   try {
-    const { rows } = await group[0]!.ask({ sql: APPEND, values: [appendValues(ordered)] });
+    const appends = ordered.map((one) => ({ ...one, ...appendRows(one, CHAINS.get(one.fence)) }));
+    const { rows } = await group[0]!.ask({ sql: APPEND, values: [appendValues(appends)] });
     const found = new Map((rows as readonly (Appended & { item: number })[]).map((row) => [row.item, row]));
-    ordered.forEach(({ resolve, reject }, index) => {
+    appends.forEach(({ fence, chain, resolve, reject }, index) => {
       const appended = found.get(index + 1);
-      if (appended) resolve(appended);
-      else reject(fenced());
+      if (!appended) return reject(fenced());
+      CHAINS.set(fence, chain);
+      resolve(appended);
     });
   } catch (error) {
     if (group.length === 1 || isFaultOfDatabase(error)) group.forEach(({ reject }) => reject(error));

@@ -5,8 +5,18 @@ import { KeyedMutex } from '../../core/keyed-mutex.js';
 import type { Logger } from '../../core/logger.js';
 import type { Dialect, Outcome, Query, SqlDatabase, Statement } from '../../core/sql.js';
 import { runLater } from '../../core/sql.js';
+import { CHAINED_TYPE } from '../deflated.js';
 import { query, type ConnectionOptions, type Driver } from './connection.js';
 import { isWriteRefused, isFaultOfDatabase, mayRepeat, storageError } from './failure.js';
+
+/** The text of a row of `events`, as `eventsIn` reads it. See ../deflated.ts. */
+export const EVENT_TEXT = `body, deflated, CASE WHEN deflated IS NOT NULL AND body LIKE '% %' THEN (
+    SELECT array_agg(above.deflated ORDER BY above.seq) FROM (
+      SELECT seq, deflated FROM events AS one
+      WHERE one.task = events.task AND one.seq < events.seq AND type = '${CHAINED_TYPE}' AND deflated IS NOT NULL
+      ORDER BY seq DESC LIMIT split_part(events.body, ' ', 2)::bigint
+    ) AS above
+  ) END AS earlier`;
 
 /** The dialect of PostgreSQL. The index of words is a column of lexemes, found by GIN. */
 const DIALECT: Dialect = {
@@ -19,8 +29,8 @@ const DIALECT: Dialect = {
   forUpdate: ' FOR UPDATE',
   skipLocked: ' FOR UPDATE SKIP LOCKED',
   nextKey: '(SELECT last_value + 1 FROM tasks_key_seq)',
-  eventText: 'body, deflated',
-  eventBytes: 'CASE WHEN deflated IS NULL THEN octet_length(body) ELSE body::bigint END',
+  eventText: EVENT_TEXT,
+  eventBytes: "CASE WHEN deflated IS NULL THEN octet_length(body) ELSE split_part(body, ' ', 1)::bigint END",
   jsonList: (value, order) => `json_agg(${value} ORDER BY ${order})`,
 };
 

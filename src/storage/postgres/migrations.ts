@@ -92,4 +92,6 @@ export const MIGRATIONS: readonly string[] = [
         AS e(item, seq, author, type, body, deflated)
       WHERE keys[e.item] IS NOT NULL;
   END $$;`,
+  // 12: a row may be deflated with the rows before it. Earlier versions would take it for damaged.
+  'SELECT 1;',
 ];

@@ -1,7 +1,7 @@
 import { LEASE_MS, LEASE_RENEW_MS, type Fence } from '../../stores/tasks.js';
 import { first, run, type Query } from '../../core/sql.js';
 import { isTerminal } from '../../core/task.js';
-import { deflated } from '../deflated.js';
+import { deflated, type Chain } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
 import type { TaskRow } from '../rows.js';
 import { keyOfSent, type EncodedBatch, type Inbox } from '../task-changes.js';
@@ -42,11 +42,25 @@ export interface Append {
 export const APPEND = `SELECT item, new_head AS head, at AS now FROM lango_append(${LEASE_MS}, @ids, @epochs, @counts, @steps,
   @states, @messages, @expiries, @run_ends, @task_ends, @items, @seqs, @authors, @types, @bodies, @deflated)`;
 
+/** The rows of an append, and the chain after them. See ../deflated.ts. */
+export interface AppendRows {
+  readonly rows: readonly (PackedRow & { readonly deflated: Buffer | null })[];
+  readonly chain: Chain;
+}
+
+export function appendRows({ batch }: Append, before: Chain = []): AppendRows {
+  let chain = before;
+  const rows = packed(batch.events, 0).map((row) => {
+    const [short, next] = deflated(row, chain);
+    chain = next;
+    return { ...row, ...short };
+  });
+  return { rows, chain };
+}
+
 /** The values of `APPEND`: a list for each column of the appends, and of the rows of their events. */
-export function appendValues(appends: readonly Append[]) {
-  const rows = appends.flatMap(({ batch }, index) =>
-    packed(batch.events, 0).map((row) => ({ ...row, ...deflated(row), item: index + 1 })),
-  );
+export function appendValues(appends: readonly (Append & Pick<AppendRows, 'rows'>)[]) {
+  const rows = appends.flatMap((append, index) => append.rows.map((row) => ({ ...row, item: index + 1 })));
   const changes = appends.map(({ batch }) => batch.change);
   const flag = (value: boolean) => (value ? 1 : 0);
   return {
@@ -75,13 +89,16 @@ export function columnsOf(rows: readonly PackedRow[]) {
   };
 }
 
+/** A lease that ends this soon was not renewed for two renewals: by none, and by no append. */
+const STALE = `lease_until <= lango_now() + ${LEASE_MS - 2 * LEASE_RENEW_MS}`;
+
 /**
  * Writes the leases that no append has renewed of late, and always the first one: it shows that the process lives. Locks the
  * tasks in the order of their ids, like all writers, so that none of them wait for each other.
  */
 export const RENEW = `
   WITH mine AS (
-    SELECT id, head, id = min(id) OVER () OR lease_until <= lango_now() + ${LEASE_MS - LEASE_RENEW_MS} AS is_due FROM tasks
+    SELECT id, head, id = min(id) OVER () OR ${STALE} AS is_due FROM tasks
     WHERE id = ANY(@ids::text[]) AND lease_by = @worker
   ), due AS (
     SELECT id FROM tasks WHERE id IN (SELECT id FROM mine WHERE is_due) ORDER BY id FOR UPDATE
@@ -98,9 +115,6 @@ export const ADD_WORKER = `
 
 /** The time that earlier workers have, after a start of PostgreSQL, to take their locks again. */
 const GRACE_MS = 5_000;
-
-/** A lease that ends this soon missed two renewals. */
-const STALE = `lease_until <= lango_now() + ${LEASE_MS - 2 * LEASE_RENEW_MS}`;
 
 /**
  * Frees the leases of workers whose process has ended: its lock is free, because the connection ended, and its leases are

@@ -45,7 +45,7 @@ import type { AppendListeners } from '../append-listeners.js';
 import type { Liveness } from './liveness.js';
 import { AppendQueue, type Appended } from './append-queue.js';
 import { InboxLookups } from './inbox-lookups.js';
-import { ACCEPT, APPEND, appendValues, columnsOf, inboxOf, RENEW } from './task-statements.js';
+import { ACCEPT, APPEND, appendRows, appendValues, columnsOf, inboxOf, RENEW } from './task-statements.js';
 
 interface Parts extends TaskLimits {
   readonly pushes: PushWrites;
@@ -285,7 +285,10 @@ export class PostgresTaskStore implements TaskStore {
 function* endDamaged(context: TaskContext, fence: Fence, batch: EncodedBatch): Query<number | undefined> {
   const damaged = yield* setDamagedAside(context, fence);
   if (damaged === undefined) return undefined;
-  const row = yield* first<Appended>(APPEND, appendValues([{ fence, batch }]));
+  const row = yield* first<Appended>(
+    APPEND,
+    appendValues([{ fence, batch, ...appendRows({ fence, batch }) }]),
+  );
   if (!row) throw fenced();
   context.touch(fence.taskId, storedEvents(batch.events, row.head - batch.events.length, row.now));
   return damaged;
