@@ -54,18 +54,9 @@ export default {
     ? [...CAMPAIGNS, ...LENGTHENED].map((path) => `/${path}\\.test\\.ts$`)
     : ['\\.test\\.ts$'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/', ...(isCampaign ? [] : CAMPAIGNS)],
-  extensionsToTreatAsEsm: ['.ts'],
   resolver: './test/support/resolver.ts',
-  transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: { parser: { syntax: 'typescript' }, target: 'es2024' },
-        module: { type: 'es6' },
-        sourceMaps: true,
-      },
-    ],
-  },
+  testRunner: './test/support/runner.ts',
+  transform: {},
   // Ends a test that hangs. It is far above what any takes, as a busy machine is several times slower.
   testTimeout: 120_000,
   // Three times the cores of a small machine: many tests wait for a process, a page or a time limit. Campaigns work more.

@@ -121,7 +121,6 @@ const jest = join(packageRoot(), 'node_modules', 'jest', 'bin', 'jest.js');
 const { status } = spawnSync(
   process.execPath,
   [
-    '--experimental-vm-modules',
     '--no-warnings',
     jest,
     ...(isMcpOnly

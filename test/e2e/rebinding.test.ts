@@ -1,36 +1,36 @@
-import { afterEach, expect, it, jest } from '@jest/globals';
-import * as dns from 'node:dns';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { PUBLIC, bringInternetHere, lookup, resolved } from '../support/made-up-names.js';
+import { mcpSettings, text } from '../quirks/mcp-tools.js';
+import { openMcpServer } from '../quirks/mcp-server.js';
+import {
+  PUBLIC,
+  bringInternetHere,
+  lookup,
+  replaceLookup,
+  resolved,
+  restoreLookup,
+} from '../support/made-up-names.js';
+import { Obedient, untilOffered } from '../support/obedient-model.js';
+import { withPushServer } from '../support/push-server.js';
+import { scriptedAgent } from '../support/scripted-agent.js';
+import { sendText, startServer } from '../support/server.js';
 
 /** A host name whose owner makes it resolve to another address than the checked one (DNS rebinding). */
-
-const lookups = jest.fn(lookup);
-jest.unstable_mockModule('node:dns', () => ({
-  ...dns,
-  lookup: lookups,
-  default: { ...dns, lookup: lookups },
-}));
-const { sendText, startServer } = await import('../support/server.js');
-const { Obedient, untilOffered } = await import('../support/obedient-model.js');
-const { openMcpServer } = await import('../quirks/mcp-server.js');
-const { mcpSettings, text } = await import('../quirks/mcp-tools.js');
-const { withPushServer } = await import('../support/push-server.js');
-const { scriptedAgent } = await import('../support/scripted-agent.js');
-
 const NAME = 'rebinding.example';
 
+beforeAll(replaceLookup);
+afterAll(restoreLookup);
 afterEach(() => {
   jest.restoreAllMocks();
   resolved.clear();
 });
 
 async function untilResolved(times: number): Promise<void> {
-  const goal = lookups.mock.calls.length + times;
-  while (lookups.mock.calls.length < goal) await setTimeout(10);
+  const goal = lookup.mock.calls.length + times;
+  while (lookup.mock.calls.length < goal) await setTimeout(10);
 }
 
 it.each([

@@ -1,15 +1,17 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, request as open } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import * as dns from 'node:dns';
-import { lookup as madeUp, resolved } from '../support/made-up-names.js';
-import type { BrowsingProxy, ConnectionFailure } from '../../src/http/browsing-proxy.js';
+import { lookup, replaceLookup, resolved, restoreLookup } from '../support/made-up-names.js';
+import {
+  openBrowsingProxy,
+  type BrowsingProxy,
+  type ConnectionFailure,
+} from '../../src/http/browsing-proxy.js';
 
-const lookup = jest.fn(madeUp);
-jest.unstable_mockModule('node:dns', () => ({ ...dns, lookup, default: { ...dns, lookup } }));
-const { openBrowsingProxy } = await import('../../src/http/browsing-proxy.js');
+beforeAll(replaceLookup);
+afterAll(restoreLookup);
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

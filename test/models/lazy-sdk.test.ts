@@ -1,16 +1,19 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { registerHooks } from 'node:module';
+import { createAnthropicProvider } from '../../src/models/anthropic/provider.js';
+import { createOpenaiProvider } from '../../src/models/openai/provider.js';
 import { RecordingLogger } from '../support/recording-logger.js';
 import { collect, modelRequest } from '../support/model-requests.js';
 
 const loaded: string[] = [];
-for (const sdk of ['@anthropic-ai/sdk', 'openai']) {
-  jest.unstable_mockModule(sdk, () => {
-    loaded.push(sdk);
-    throw new Error(`${sdk} is not installed`);
-  });
-}
-const { createAnthropicProvider } = await import('../../src/models/anthropic/provider.js');
-const { createOpenaiProvider } = await import('../../src/models/openai/provider.js');
+const hooks = registerHooks({
+  resolve(name, context, next) {
+    if (name !== '@anthropic-ai/sdk' && name !== 'openai') return next(name, context);
+    loaded.push(name);
+    throw new Error(`${name} is not installed`);
+  },
+});
+afterAll(() => hooks.deregister());
 
 describe.each([
   ['@anthropic-ai/sdk', createAnthropicProvider],

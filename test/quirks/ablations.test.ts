@@ -60,7 +60,7 @@ async function failedCases(red: Ablation['red']): Promise<readonly string[]> {
   const out = path.join(copy, 'report.json');
   await rm(out, { force: true });
   await new Promise<void>((resolve) => {
-    const args = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js'];
+    const args = ['--no-warnings', 'node_modules/jest/bin/jest.js'];
     const env = { ...process.env, LANGO_CAMPAIGN: '' };
     const names = `(^| )(${red.map((id) => id.replace(/[^\w-]/g, '\\$&')).join('|')}) \\(`;
     const options = ['--runInBand', '--json', '--outputFile', out, '--rootDir', copy, '-t', names];

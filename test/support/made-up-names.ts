@@ -1,26 +1,42 @@
 import { jest } from '@jest/globals';
-import * as dns from 'node:dns';
+import dns from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
+import { syncBuiltinESMExports } from 'node:module';
 
 /**
  * The addresses of host names that tests make up: each lookup of a name takes its next list, and the last list stays.
- * All other names are resolved normally. Replace the `lookup` of `node:dns` by this one before the code under test
- * loads.
+ * All other names are resolved normally.
  */
 export const resolved = new Map<string, string[][]>();
 
 type Found = (error: Error | null, found?: unknown, family?: number) => void;
 type Lookup = (name: string, options: { all?: boolean }, done: Found) => void;
 
-export const lookup: Lookup = (name, options, done) => {
+const realLookup = dns.lookup;
+
+/** In the place of the function of `node:dns` from `replaceLookup` to `restoreLookup`. */
+export const lookup = jest.fn<Lookup>((name, options, done) => {
   const times = resolved.get(name);
   const addresses = times && times.length > 1 ? times.shift() : times?.[0];
-  if (!addresses) return dns.lookup(name, options, done as never);
+  if (!addresses) return realLookup(name, options, done as never);
   const found = addresses.map((address) => ({ address, family: 4 }));
   if (options.all) done(null, found);
   else done(null, found[0]!.address, 4);
-};
+});
+
+export function replaceLookup(): void {
+  setLookup(lookup);
+}
+
+export function restoreLookup(): void {
+  setLookup(realLookup);
+}
+
+function setLookup(to: unknown): void {
+  Object.assign(dns, { lookup: to });
+  syncBuiltinESMExports();
+}
 
 /** An address of the public internet. */
 export const PUBLIC = '93.184.216.34';
