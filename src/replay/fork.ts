@@ -33,11 +33,7 @@ type Calls = Map<string, { readonly intent: Intent; readonly isBegun: boolean }>
  * Rejects with `not-found`, and with `invalid-input` for a place or a step that there is not, and for imported tasks.
  */
 export function createTaskFork({ journal, agents, isTrial }: ForkParts) {
-  return async (
-    scope: Scope,
-    request: ForkRequest,
-    grantFor: (agent: string) => Grant,
-  ): Promise<TaskRecord> => {
+  return async (scope: Scope, request: ForkRequest, grantFor: (agent: string) => Grant) => {
     const parent = await taskOfOwner(journal, scope, request.taskId);
     assertForkable(parent, { agents, isTrial });
     const all: TaskEvent[] = [];

@@ -36,10 +36,7 @@ export const IMPORT_AUTHOR = 'import';
  */
 export function createTaskImport(parts: ImportParts) {
   const worker = newId();
-  return async (
-    scope: Scope,
-    given: unknown,
-  ): Promise<{ readonly taskId: string; readonly tasks: number }> => {
+  return async (scope: Scope, given: unknown) => {
     const { tasks } = parseTaskFile(given);
     for (const task of tasks) assertTask(task, parts);
     const scrubber = parts.secrets.scrubber(scope);

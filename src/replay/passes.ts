@@ -71,3 +71,15 @@ export function rootOf(step: string): string {
 export function stepOfId(id: string): string | undefined {
   return /^(t\d+\.c\d+[.\w]*)(?:\/|\.f\d+$)/.exec(id)?.[1];
 }
+
+/** The text that the pieces of an answer make; undefined without a piece. `isAuthor`: whose answer. */
+export function answerIn(
+  events: readonly TaskEvent[],
+  isAuthor: (author: string | undefined) => boolean,
+): string | undefined {
+  let text: string | undefined;
+  for (const { author, body } of events)
+    if (body.type === 'text-delta' && !body.isMessage && isAuthor(author))
+      text = body.replace || text === undefined ? body.text : text + body.text;
+  return text;
+}

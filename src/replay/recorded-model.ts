@@ -1,7 +1,7 @@
 import type { ModelErrorCode, ModelEvent, ModelProvider, ModelRequest } from '../core/model.js';
 import { textOf } from '../core/message.js';
 import type { BodyOf } from '../core/task.js';
-import { stepAfter, type Pass, type Recording } from './passes.js';
+import { answerIn, stepAfter, type Pass, type Recording } from './passes.js';
 
 /** The marks after a text that a failure or a time limit cut off. The loop adds them again. */
 const CUT_MARK = /\n\n\[The answer is incomplete: [^\]\n]+\]$/;
@@ -40,20 +40,12 @@ export function recordedModel({ agent, pass, blocked }: Recording, onRequest?: O
 }
 
 /** The recorded text and end of a turn. A text after the end of the turn before it, and before its own end, belongs to it. */
-function turnOf(
-  { events }: Pass,
-  agent: string,
-  step: string,
-): { readonly end: BodyOf<'turn-end'> | undefined; readonly text: string } {
+function turnOf({ events }: Pass, agent: string, step: string) {
   const last = events.findIndex(({ body }) => body.type === 'turn-end' && body.step === step);
-  const until = last < 0 ? events.length : last;
-  const first = events.slice(0, until).findLastIndex(({ body }) => body.type === 'turn-end') + 1;
-  let text = '';
-  for (const { author, body } of events.slice(first, until)) {
-    if (body.type !== 'text-delta' || (author ?? agent) !== agent || body.isMessage) continue;
-    text = body.replace ? body.text : text + body.text;
-  }
-  return { end: last < 0 ? undefined : (events[last]!.body as BodyOf<'turn-end'>), text };
+  const said = last < 0 ? events : events.slice(0, last);
+  const first = said.findLastIndex(({ body }) => body.type === 'turn-end') + 1;
+  const text = answerIn(said.slice(first), (author = agent) => author === agent) ?? '';
+  return { end: events[last]?.body as BodyOf<'turn-end'> | undefined, text };
 }
 
 const FAILURE = /^model-(.+)$/;

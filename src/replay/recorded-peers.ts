@@ -3,7 +3,7 @@ import type { Peer, PeerDirectory, PeerEvent } from '../core/agent.js';
 import { defined } from '../core/json.js';
 import { addUsage, NO_USAGE } from '../core/model.js';
 import type { BodyOf, EventBody, TaskEvent } from '../core/task.js';
-import { rootOf, type Pass, type Recording } from './passes.js';
+import { answerIn, rootOf, type Recording } from './passes.js';
 
 type EndEvent = Extract<PeerEvent, { type: 'end' }>;
 
@@ -29,11 +29,7 @@ export function recordedPeers(options: Recording): PeerDirectory {
 }
 
 /** The events of the peer, as far as this run relayed it. */
-function* eventsOf(
-  step: string,
-  { agent, pass: { events } }: Recording,
-  passed: Set<TaskEvent>,
-): Generator<PeerEvent> {
+function* eventsOf(step: string, { agent, pass: { events } }: Recording, passed: Set<TaskEvent>) {
   const isAt = ({ body }: TaskEvent, type: EventBody['type']) =>
     body.type === type && 'step' in body && body.step === step;
   const first = events.findIndex((event) => isAt(event, 'delegation-start'));
@@ -78,23 +74,15 @@ function endOf(step: string, { agent, events, pass }: Recording) {
     NO_USAGE,
   );
   const isFinal = known.some((body) => body.type === 'delegation-start' && body.step === step && body.final);
-  const answer = end.state === 'completed' && isFinal ? answerOf(pass, agent) : undefined;
+  // The user's answer is as this agent wrote it.
+  const isAnswer = end.state === 'completed' && isFinal;
+  const answer = isAnswer ? answerIn(pass.events, (author) => author !== agent) : undefined;
   return {
     ...({ type: 'end', state: end.state as EndEvent['state'], usage } as const),
     ...{ text: answer ?? textOf(end), author: end.author ?? end.agent },
     ...{ questions: end.questions ?? [], fromOutside: end.fromOutside ?? false },
     ...defined({ peerContextId: end.peerContextId }),
   };
-}
-
-/** The user's answer as another agent wrote it, in a delegation whose answer is the user's. */
-function answerOf({ events }: Pass, agent: string): string | undefined {
-  let text: string | undefined;
-  for (const { author, body } of events) {
-    if (body.type !== 'text-delta' || body.isMessage || author === agent) continue;
-    text = body.replace || text === undefined ? body.text : text + body.text;
-  }
-  return text;
 }
 
 const DELIVERED = /(?:^|\n)\[delivered to the user: [^\n]*\]$/;
