@@ -16,6 +16,8 @@ interface RecordedResult {
   readonly fromOutside?: boolean | undefined;
 }
 
+type Limits = Pick<AgentLimits, 'approvalSeconds'>;
+
 /** Functions that reach nothing outside of the task. */
 const INNER: ReadonlySet<string> = new Set([...CONTROL_NAMES, FIND_NAME]);
 
@@ -23,7 +25,7 @@ const INNER: ReadonlySet<string> = new Set([...CONTROL_NAMES, FIND_NAME]);
  * Reads the record that a fork parts from, and returns a function that puts its results in place of calls. A call with
  * arguments that are not in the record asks a person first.
  */
-export async function recordedCalls(run: Run, limits: Pick<AgentLimits, 'approvalSeconds'>) {
+export async function recordedCalls(run: Run, limits: Limits) {
   const { fork } = run.task;
   const [, events = []] = (fork && (await run.readTask(fork.taskId))) ?? [];
   const results = new RecordedResults();
@@ -50,7 +52,7 @@ export function isLastResult(body: EventBody): body is BodyOf<'tool-result'> | B
 
 /** The results of a record, by function and arguments: each is given once, in order, and then the last one again. */
 export class RecordedResults {
-  readonly #results = new Map<string, { left: RecordedResult[]; last?: RecordedResult }>();
+  readonly #results = new Map<string, { left: RecordedResult[]; last: RecordedResult }>();
 
   /** Adds the results of the calls of a task. Those up to the event `usedTo` were given before. */
   add(events: readonly Pick<TaskEvent, 'seq' | 'body'>[], usedTo = 0): void {
@@ -59,10 +61,11 @@ export class RecordedResults {
       if (body.type === 'tool-call') keys.set(body.step, keyOf(body.tool, body.arguments));
       if (body.type === 'delegation-start')
         keys.set(body.step, keyOf(TRANSFER_NAME, { agent_name: body.agent, request: body.request }));
-      const key = isLastResult(body) ? keys.get(body.step) : undefined;
-      if (!isLastResult(body) || key === undefined) continue;
+      if (!isLastResult(body)) continue;
+      const key = keys.get(body.step);
+      if (key === undefined) continue;
       const last = { result: body.result, fromOutside: body.fromOutside };
-      const { left } = this.#results.get(key) ?? { left: [] };
+      const left = this.#results.get(key)?.left ?? [];
       if (seq > usedTo) left.push(last);
       this.#results.set(key, { left, last });
     }
@@ -83,21 +86,12 @@ async function giveRecorded(call: Call, { result, fromOutside }: RecordedResult)
   return { type: 'result', result: own };
 }
 
-async function callApproved(
-  own: AgentFunction,
-  call: Call,
-  limits: Pick<AgentLimits, 'approvalSeconds'>,
-): Promise<CallOutcome> {
+async function callApproved(own: AgentFunction, call: Call, limits: Limits): Promise<CallOutcome> {
   const { run, step, name } = call;
   const described = `call ${name} with arguments that are not in the record`;
-  const question = questionOf(
-    { call, rules: { limits } },
-    {
-      ...({ hash: questionHash(call.key, described), kind: 'approval' } as const),
-      text: `May ${run.task.agent} ${described}?`,
-    },
-  );
-  const verdict = askPerson(question, run, step);
+  const text = `May ${run.task.agent} ${described}?`;
+  const about = { hash: questionHash(call.key, described), kind: 'approval', text } as const;
+  const verdict = askPerson(questionOf({ call, rules: { limits } }, about), run, step);
   if (verdict.decision === 'open') return verdict.outcome;
   if (verdict.decision === 'approve') return own.call(call);
   return refuse(call, 'this call is not in the record, and no person allowed it; do not try it again');

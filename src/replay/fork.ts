@@ -25,6 +25,8 @@ interface ForkParts {
 }
 
 type Intent = BodyOf<'tool-call'> | BodyOf<'delegation-start'>;
+/** A request whose place is known. */
+type Placed = ForkRequest & { readonly at: number };
 type Calls = Map<string, { readonly intent: Intent; readonly isBegun: boolean }>;
 
 /**
@@ -32,10 +34,11 @@ type Calls = Map<string, { readonly intent: Intent; readonly isBegun: boolean }>
  * result that the record has, also a later one, or an error that says that there is none. Nothing is called again for it.
  * Rejects with `not-found`, and with `invalid-input` for a place or a step that there is not, and for imported tasks.
  */
-export function createTaskFork({ journal, agents, isTrial }: ForkParts) {
+export function createTaskFork(parts: ForkParts) {
+  const { journal } = parts;
   return async (scope: Scope, request: ForkRequest, grantFor: (agent: string) => Grant) => {
     const parent = await taskOfOwner(journal, scope, request.taskId);
-    assertForkable(parent, { agents, isTrial });
+    assertForkable(parent, parts);
     const all: TaskEvent[] = [];
     for await (const read of readPages(journal, parent.id, { after: 0, head: parent.head }))
       all.push(...read);
@@ -43,7 +46,7 @@ export function createTaskFork({ journal, agents, isTrial }: ForkParts) {
     const { tools, fromOutside } = parent.grant;
     const own = narrowGrant(grantFor(parent.agent), defined({ tools, fromOutside }));
     const id = newId();
-    const events = eventsOfFork(all, { id, at, request }).map((body) => ({
+    const events = eventsOfFork(all, id, { ...request, at }).map((body) => ({
       author: body.type === 'message' ? 'user' : body.type === 'fork' ? 'fork' : parent.agent,
       body,
     }));
@@ -51,10 +54,7 @@ export function createTaskFork({ journal, agents, isTrial }: ForkParts) {
   };
 }
 
-function assertForkable(
-  { id, agent, grant }: TaskRecord,
-  { agents, isTrial }: Omit<ForkParts, 'journal'>,
-): void {
+function assertForkable({ id, agent, grant }: TaskRecord, { agents, isTrial }: ForkParts): void {
   if (!isTrial && grant.chain.some((link) => link.startsWith(`${IMPORT_AUTHOR}@`)))
     throw new LangoError('invalid-input', `The task ${id} was imported, and imported tasks are never run.`);
   const runner = agents.get(agent);
@@ -72,12 +72,10 @@ function placeOf(all: readonly TaskEvent[], asked: number | undefined): number {
   throw new LangoError('invalid-input', `The task has the events 1 to ${last.seq}.`);
 }
 
-function eventsOfFork(
-  all: readonly TaskEvent[],
-  { id, at, request }: { readonly id: string; readonly at: number; readonly request: ForkRequest },
-): readonly EventBody[] {
-  const { taskId, model, instruction, message, results } = request;
+function eventsOfFork(all: readonly TaskEvent[], id: string, request: Placed): readonly EventBody[] {
+  const { taskId, at, model, instruction, message, results } = request;
   const tools = request.tools === 'recorded' ? request.tools : undefined;
+  const said = message && ({ id: newId(), role: 'user', parts: [textPart(message)] } as const);
   const shared = all.slice(0, at).map(({ body }) => body);
   const calls = callsIn(shared, id);
   const replaced = new Set(results.map(({ step }) => step));
@@ -90,12 +88,8 @@ function eventsOfFork(
     { type: 'fork', taskId, seq: at, ...defined({ model, instruction, tools }) },
     ...open.flatMap(({ intent }) => closingOf(intent, shared, all)),
     ...replacing,
-    ...(message === undefined ? [] : [messageOf(message)]),
+    ...(said ? [{ type: 'message', message: said } as const] : []),
   ];
-}
-
-function messageOf(text: string): EventBody {
-  return { type: 'message', message: { id: newId(), role: 'user', parts: [textPart(text)] } };
 }
 
 /** The calls of all turns, by their steps. Further attempts and replies have steps below. */

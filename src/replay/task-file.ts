@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { canonicalJson } from '../core/canonical-json.js';
 import { LangoError } from '../core/errors.js';
 import { eventBody, form, grant, unchanged } from '../core/event-schema.js';
-import { assertJsonValue, isJsonObject, mapMembers, type Json } from '../core/json.js';
+import { assertJsonValue, isJsonObject, mapMembers, parseJson, type Json } from '../core/json.js';
 import { TASK_STATES } from '../core/task-states.js';
 
 const FORMAT = 'lango-task';
@@ -72,12 +72,10 @@ const JSON_LIMITS = { depth: 100, keys: 100_000, containers: 10_000_000 };
 
 /** Parses the text of a file. Throws `invalid-input`. The values are checked by `parseTaskFile`. */
 export function parseTaskText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    const hint = 'A file of `lango tasks export` is one JSON object.';
-    throw new LangoError('invalid-input', 'The file is no JSON.', { hint, cause });
-  }
+  const value = parseJson(text);
+  if (value !== undefined) return value;
+  const hint = 'A file of `lango tasks export` is one JSON object.';
+  throw new LangoError('invalid-input', 'The file is no JSON.', { hint });
 }
 
 const NO_CONTENT =
