@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import nodeModule from 'node:module';
+import type { ResolveFnOutput, ResolveHookSync } from 'node:module';
 import { spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -9,6 +10,8 @@ import { packageRoot } from '../config/package-root.js';
 import { oldNodeText } from '../config/supported-node.js';
 import { startUnoptimized } from './optimizing.js';
 
+const OWN_FOLDER = new URL('.', import.meta.url).href;
+
 // Nothing else is imported before this check: native modules crash on a Node that is too old.
 const problem = oldNodeText();
 if (problem === undefined) {
@@ -17,6 +20,7 @@ if (problem === undefined) {
   // Deprecation warnings are for the maintainers of this program, not for its users.
   else process.noDeprecation = true;
   enableCompileCache();
+  nodeModule.registerHooks({ resolve: resolveOwnFile });
   if (process.argv[2] === 'serve') startUnoptimized();
   const { run } = await import('./run.js');
   process.exit(await run(process.argv.slice(2)));
@@ -38,6 +42,17 @@ async function runWithOwnNode(): Promise<number | undefined> {
     child.once('error', () => resolve(undefined));
     child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']));
   });
+}
+
+/**
+ * Resolves an import among the files of the program, which name each other a thousand times at a start. Node looks for
+ * the real path of each: a tenth of the CPU time of a start.
+ */
+function resolveOwnFile(...[specifier, context, next]: Parameters<ResolveHookSync>): ResolveFnOutput {
+  const from = context.parentURL ?? '';
+  if (!specifier.startsWith('./') || !from.startsWith(OWN_FOLDER)) return next(specifier, context);
+  const url = from.slice(0, from.lastIndexOf('/')) + specifier.slice(1);
+  return { url, format: 'module', shortCircuit: true };
 }
 
 /**

@@ -22,6 +22,9 @@ const ALLOWED: ReadonlySet<string> = new Set([
   'zod',
 ]);
 
+/** More imports than those of main.js, before it resolves the others itself: some thousand. */
+const OF_MAIN = 100;
+
 const TOKEN = 'a-token-of-this-test-alone';
 
 let folder: string;
@@ -33,12 +36,18 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Records every loaded module when the process ends. */
+/** Records every loaded module when the process ends, and each import of an own file that Node itself resolves. */
 const HOOK = `
   import { writeFileSync } from 'node:fs';
   import { registerHooks } from 'node:module';
   const loaded = [];
-  registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+  registerHooks({
+    load: (url, context, next) => (loaded.push(url), next(url, context)),
+    resolve: (specifier, context, next) => {
+      if (specifier.startsWith('./chunk-')) loaded.push('resolved ' + specifier);
+      return next(specifier, context);
+    },
+  });
   process.on('exit', () => writeFileSync(process.env.LOADED, loaded.join('\\n')));
 `;
 
@@ -98,6 +107,7 @@ describe('the start of the server', () => {
     const heavy = new Set(packages.filter((name) => name !== undefined && !ALLOWED.has(name)));
     expect([...heavy]).toEqual([]);
     expect(loaded.some((url) => url.endsWith('/src/cli/serve.ts'))).toBe(true);
+    expect(loaded.filter((url) => url.startsWith('resolved ')).length).toBeLessThan(OF_MAIN);
     expect(loaded.filter((url) => /\/models\/(anthropic|openai)\//.test(url))).toEqual([]);
   });
 
