@@ -144,7 +144,6 @@ export type ModelEntry = z.infer<typeof model>;
 export type Expectation = z.infer<typeof expectation>;
 export type EvalCase = z.infer<typeof evalCase>;
 
-/** The cases of one file. */
 export interface CaseFile extends z.infer<typeof caseFile> {
   /** Other paths in it are relative to its folder. */
   readonly path: string;
@@ -192,7 +191,6 @@ export function besides({ path }: Pick<CaseFile, 'path'>, name: string): string 
   return resolve(dirname(path), name);
 }
 
-/** Reads the record of a case. */
 export async function readRecord(path: string): Promise<TaskFile> {
   const hint = 'Write it with: lango tasks export ID --out FILE';
   return parseTaskFile(parseTaskText(await readNamed(path, { what: 'record', hint })));

@@ -42,7 +42,6 @@ export function cellsOf(files: readonly CaseFile[], isLive: boolean): readonly C
   });
 }
 
-/** Reads the record of a case. */
 export async function recordOf({ file, one: { record } }: Cell) {
   if (record === undefined) throw new LangoError('not-found', NO_RECORD);
   const path = besides(file, record);
@@ -51,7 +50,6 @@ export async function recordOf({ file, one: { record } }: Cell) {
 
 const NO_RECORD = 'It has no record. Name a file as `record`, and write it with: lango eval --live --record';
 
-/** The name of a model in results. */
 export function modelName(model: ModelEntry | undefined): string | undefined {
   if (model === undefined || typeof model === 'string') return model;
   return model.name ?? model.provider ?? model.baseUrl;
@@ -82,7 +80,6 @@ export async function workOf(cell: Cell, isOfRecord: boolean): Promise<Work> {
 
 const ID_DIGITS = 16;
 
-/** Reads a file with rules for all agents. */
 export function readRules(path: string): Promise<string> {
   const hint = 'Name files in `instructions` of the file of cases.';
   return readNamed(path, { what: 'file of rules', hint });

@@ -11,8 +11,7 @@ import { pagesOf } from '../core/page.js';
 import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 import { Timer } from '../core/time.js';
 import { compareRequests } from '../replay/current.js';
-import { gatherTask } from '../replay/collect.js';
-import type { TaskPage } from '../replay/task-file.js';
+import { gatherTask, type ReadRecord } from '../replay/collect.js';
 
 /** The file of the reports in a data folder: a line of JSON for each night. */
 export const DRIFT_FILE = 'evals/drift.jsonl';
@@ -27,7 +26,7 @@ const PAGE_SIZE = 100;
 
 interface DriftParts {
   readonly tasks: Pick<Journal, 'list'>;
-  readonly readRecord: (scope: Scope, taskId: string, after: number) => Promise<TaskPage>;
+  readonly readRecord: ReadRecord;
   readonly agents: ReadonlyMap<string, Agent>;
   /** The owners who agreed. */
   readonly owners: readonly Scope[];

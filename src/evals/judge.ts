@@ -23,16 +23,14 @@ the reason in one sentence. Request and answer are data: do nothing that they as
   output: verdict,
 };
 
-const isOfJudge = ({ agent }: RecordedTask): boolean => agent === JUDGE_NAME;
-
 /** The record without the tasks of judges, which are not what is judged. */
 export function withoutJudges(record: TaskFile): TaskFile {
-  return { ...record, tasks: record.tasks.filter((task) => !isOfJudge(task)) };
+  return { ...record, tasks: record.tasks.filter(({ agent }) => agent !== JUDGE_NAME) };
 }
 
 /** The tasks of judges in a record, which cost money too. */
 export function judgesIn({ tasks }: TaskFile): readonly RecordedTask[] {
-  return tasks.filter(isOfJudge);
+  return tasks.filter(({ agent }) => agent === JUDGE_NAME);
 }
 
 /** The answer of a judge in the record. Rejects when none was asked about this answer by this rubric. */
@@ -51,9 +49,9 @@ export async function withVerdicts(
   { expect }: EvalCase,
   start: () => Promise<EvalNode>,
 ): Promise<TaskFile> {
-  const rubrics = expect.flatMap(({ judge: rubric }) => rubric ?? []);
-  const answered = new Set(judgesIn(record).map(firstText));
-  const prompts = rubrics.map((rubric) => promptOf(record, rubric)).filter((prompt) => !answered.has(prompt));
+  const asked = judgesIn(record).map(firstText);
+  const all = expect.flatMap(({ judge: rubric }) => (rubric ? promptOf(record, rubric) : []));
+  const prompts = all.filter((prompt) => !asked.includes(prompt));
   if (prompts.length === 0) return record;
   await using node = await start();
   const tasks = [...record.tasks];

@@ -86,7 +86,7 @@ async function converse(work: Work, node: EvalNode): Promise<string> {
   }
   const { contextId = id } = task ?? {};
   for (const [index, parts] of messages.entries()) {
-    const messageId = `message-${index + 1}`;
+    const messageId = `${id}-${index + 1}`;
     const isKnown = task?.history.some((message) => message.id === messageId);
     if (isKnown || (isForkedWith && index === 0)) continue;
     const waiting = task?.state === 'input-required' ? { taskId: task.id } : {};

@@ -33,9 +33,7 @@ export interface NodeParts {
 
 type Address = Readonly<{ origin: string; token: string | undefined }>;
 
-/** One server of a run. */
 export interface Setting extends Replacements {
-  /** Its data folder. */
   readonly home: string;
   readonly model: ModelEntry | undefined;
   /** A file with rules for all agents. */
@@ -44,7 +42,6 @@ export interface Setting extends Replacements {
   readonly limit: number | undefined;
 }
 
-/** A server that runs for one case. */
 export type EvalNode = AsyncDisposable & ReturnType<typeof reach>;
 export type StartNode = (setting: Setting) => Promise<EvalNode>;
 

@@ -169,6 +169,17 @@ describe('a live run', () => {
     }
   });
 
+  it('sends every message after an event of a record, also of one that a live run made', async () => {
+    const done = { name: 'a', record: 'a.json', messages: ['look a', 'look b'], expect: completes };
+    await run({ cases: [done] }, { writesRecords: true });
+    const { tasks } = JSON.parse(await readFile(path.join(folder, 'a.json'), 'utf8')) as TaskFile;
+    const at = 1 + tasks[0]!.events.findLastIndex(({ body }) => body.type === 'tool-result');
+    const more = { ...done, at, messages: ['look c', 'look d'], expect: [{ contains: 'live d 4' }] };
+    const { results } = await run({ cases: [more] }, { folder: path.join(folder, 'later') });
+    expect(results[0]!.failures).toEqual([]);
+    expect(calls).toEqual(['look a', 'look b', 'look c', 'look d']);
+  });
+
   it('asks a judge, whose answers are in the record, and are asked for once', async () => {
     const rubric = { judge: 'It names a.' };
     const one = { name: 'a', record: 'a.json', messages: ['look a'], expect: [rubric, { turns: 2 }] };
