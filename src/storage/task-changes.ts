@@ -61,14 +61,8 @@ export function inboxKey({ tenant, owner, agent, context, messageId }: InboxKey)
   return hash('sha256', JSON.stringify([tenant, owner, agent, context, messageId]), 'buffer');
 }
 
-/** The keys of new messages, each of which is looked for and then stored. */
-const KEYS = new WeakMap<SentMessage, Buffer>();
-
-export function keyOfSent(sent: SentMessage): Buffer {
-  const { scope, agent, givenContextId: context = '', message } = sent;
-  const key = KEYS.get(sent) ?? inboxKey({ ...scope, agent, context, messageId: message.id });
-  KEYS.set(sent, key);
-  return key;
+export function keyOfSent({ scope, agent, givenContextId: context = '', message }: SentMessage): Buffer {
+  return inboxKey({ tenant: scope.tenant, owner: scope.owner, agent, context, messageId: message.id });
 }
 
 /** The first events of a new task: its message, and the events its run has written already. */

@@ -4,7 +4,7 @@ import { isTerminal } from '../../core/task.js';
 import { deflated, type Chain } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
 import type { TaskRow } from '../rows.js';
-import { keyOfSent, type EncodedBatch, type Inbox } from '../task-changes.js';
+import { keyOfSent, type EncodedBatch, type Inbox, type SentMessage } from '../task-changes.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 
 /** The clock, read once per statement, so that `clock.now` is the same in all of its parts. */
@@ -140,16 +140,25 @@ export const FREE_DEAD = `
   )
   SELECT name FROM dead`;
 
+/** The keys of new messages, each of which is looked for and then stored. */
+const KEYS = new WeakMap<SentMessage, Buffer>();
+
+export function keptKeyOf(sent: SentMessage): Buffer {
+  const key = KEYS.get(sent) ?? keyOfSent(sent);
+  KEYS.set(sent, key);
+  return key;
+}
+
 /** Makes the inbox. It forgets the ids of messages without a context after `knownMs` of the database's clock. */
 export const inboxOf = (knownMs: number): Inbox => ({
   find(sent) {
     const sql = `SELECT task, seq FROM inbox
       WHERE key = ? AND (CAST(? AS INTEGER) = 1 OR at > lango_now() - CAST(? AS BIGINT))`;
-    return first(sql, keyOfSent(sent), (sent.givenContextId ?? '') === '' ? 0 : 1, knownMs);
+    return first(sql, keptKeyOf(sent), (sent.givenContextId ?? '') === '' ? 0 : 1, knownMs);
   },
   add(sent, { id, head }, { now }) {
     const sql = 'INSERT INTO inbox (key, task, seq, at) VALUES (?, ?, ?, ?)';
-    return run(sql, keyOfSent(sent), id, head, now);
+    return run(sql, keptKeyOf(sent), id, head, now);
   },
 });
 

@@ -31,7 +31,6 @@ import {
   earlierOutcome,
   fenced,
   headsOf,
-  keyOfSent,
   newTaskColumns,
   releaseTasks,
   retakeTask,
@@ -45,7 +44,16 @@ import type { AppendListeners } from '../append-listeners.js';
 import type { Liveness } from './liveness.js';
 import { AppendQueue, type Appended } from './append-queue.js';
 import { InboxLookups } from './inbox-lookups.js';
-import { ACCEPT, APPEND, appendRows, appendValues, columnsOf, inboxOf, RENEW } from './task-statements.js';
+import {
+  ACCEPT,
+  APPEND,
+  appendRows,
+  appendValues,
+  columnsOf,
+  inboxOf,
+  keptKeyOf,
+  RENEW,
+} from './task-statements.js';
 
 interface Parts extends TaskLimits {
   readonly pushes: PushWrites;
@@ -90,7 +98,7 @@ export class PostgresTaskStore implements TaskStore {
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    if (!entry.push && !(await this.#lookups.isKnown(keyOfSent(entry)))) return undefined;
+    if (!entry.push && !(await this.#lookups.isKnown(keptKeyOf(entry)))) return undefined;
     const now = entry.push ? await this.#database.now() : 0;
     const context = { sql: this.#sql, inbox: this.#inbox, pushes: this.#parts.pushes, now };
     return this.#database.read(() => earlierOrRoom(context, entry));
@@ -107,7 +115,7 @@ export class PostgresTaskStore implements TaskStore {
       return this.#write(lockOf(entry.scope), (context) => this.#acceptIfRoom(context, entry, encoded));
     const statement = { sql: ACCEPT, values: [this.#newRow(entry, encoded)] };
     // The key makes sends of the same message run in their order.
-    const key = keyOfSent(entry).toString('hex');
+    const key = keptKeyOf(entry).toString('hex');
     const [row] = (await this.#database.one(statement, key)).rows as readonly AcceptedRow[];
     if (!row) return (await this.findEarlier(entry))!;
     this.#announce(entry.id, storedEvents([message, ...firstEvents.events], 0, row.created_at));
@@ -253,7 +261,7 @@ export class PostgresTaskStore implements TaskStore {
     return {
       ...newTaskColumns(entry, start),
       ...columnsOf(packed([message, ...firstEvents.events], 0)),
-      inbox: keyOfSent(entry),
+      inbox: keptKeyOf(entry),
       context_known: context === '' ? 0 : 1,
       known_ms: this.#messageIdMs,
       leased: worker === undefined ? 0 : 1,

@@ -12,6 +12,8 @@ const REMOVED_AT_ONCE = 1_024;
 const KEY_BYTES = 32;
 /** The bytes of a key that are kept in memory. */
 const PREFIX_BYTES = 4;
+/** The most messages that are remembered within a turn of the event loop. */
+const MOST_ABSENT = 100;
 /** Before the time of any message. */
 const NEVER = -1;
 
@@ -61,10 +63,8 @@ export class SqliteInbox implements Inbox {
   #moving: Tasks | undefined;
   #part = 0;
   #isMoving = false;
-  /** The number of parts that were moved. */
-  #moved = 0;
-  /** Messages that `inbox` did not have, with `#moved` at that time. */
-  readonly #absent = new WeakMap<SentMessage, number>();
+  /** Messages that `inbox` did not have in this turn of the event loop. A `WeakMap` would cost more than the look. */
+  #absent: { readonly sent: SentMessage; readonly key: Buffer }[] = [];
 
   constructor(database: SqliteDatabase, { knownMs = DAY_MS, moveAt = MOVE_AT }: InboxOptions = {}) {
     this.#database = database;
@@ -73,7 +73,7 @@ export class SqliteInbox implements Inbox {
   }
 
   find(sent: SentMessage): ReturnType<Inbox['find']> {
-    return this.#find(sent, this.#database.clock());
+    return this.#find(sent, keyOfSent(sent), this.#database.clock());
   }
 
   *add(
@@ -81,8 +81,8 @@ export class SqliteInbox implements Inbox {
     task: Pick<TaskRow, 'key' | 'head'>,
     { now }: Pick<TaskContext, 'now'>,
   ): Query<number> {
-    if (yield* this.#find(sent, now)) return 0;
-    const key = keyOfSent(sent);
+    const key = this.#keyOf(sent);
+    if (yield* this.#find(sent, key, now)) return 0;
     const recent = (this.#recent ??= yield* this.#load());
     note(recent, key, task.key);
     yield* run(ADD, this.#part, task.key, key, task.head, now);
@@ -95,8 +95,7 @@ export class SqliteInbox implements Inbox {
     yield* run(FORGET_NEW, key, task);
   }
 
-  *#find(sent: SentMessage, now: number): ReturnType<Inbox['find']> {
-    const key = keyOfSent(sent);
+  *#find(sent: SentMessage, key: Buffer, now: number): ReturnType<Inbox['find']> {
     const { givenContextId = '' } = sent;
     const forgotten = givenContextId === '' ? now - this.#knownMs : NEVER;
     this.#recent ??= yield* this.#load();
@@ -105,10 +104,19 @@ export class SqliteInbox implements Inbox {
         const found = yield* first<{ task: string | null; seq: number }>(FIND_NEW, task, key, forgotten);
         if (found) return found;
       }
-    if (this.#absent.get(sent) === this.#moved) return undefined;
+    if (this.#absent.some((one) => one.key === key)) return undefined;
     const found = yield* first<{ task: string | null; seq: number }>(FIND_MOVED, key, forgotten);
-    if (!found) this.#absent.set(sent, this.#moved);
+    if (!found) this.#noteAbsent({ sent, key });
     return found;
+  }
+
+  #keyOf(sent: SentMessage): Buffer {
+    return this.#absent.find((one) => one.sent === sent)?.key ?? keyOfSent(sent);
+  }
+
+  #noteAbsent(absent: { readonly sent: SentMessage; readonly key: Buffer }): void {
+    if (this.#absent.length === 0) setImmediate(() => (this.#absent = []));
+    if (this.#absent.length < MOST_ABSENT) this.#absent.push(absent);
   }
 
   /** Reads both parts. The one with the newest task goes on to get new messages. */
@@ -137,7 +145,7 @@ export class SqliteInbox implements Inbox {
       const part = 1 - this.#part;
       for (const values of rangesOf(this.#moving!))
         await this.#database.write('inbox', () => run(MOVE, values.tasks, part, values.from, values.to));
-      this.#moved += 1;
+      this.#absent = [];
       this.#moving = undefined;
       while ((await this.#database.write('inbox', () => run(REMOVE, part))) > 0);
     } catch {
