@@ -145,3 +145,11 @@ export function assertUnbroken(
 export function isOfSession(type: EventType): boolean {
   return SESSION_TYPES.includes(type);
 }
+
+const FIRST_MEMBER = /^\{"type":"([a-z-]+)"/;
+
+/** Whether an event may be of the conversation, as far as the beginning of its text says: most need not be parsed. */
+export function mayBeOfSession({ body }: StoredEvent): boolean {
+  const type = FIRST_MEMBER.exec(body)?.[1];
+  return type === undefined || isOfSession(type as EventType);
+}

@@ -1,6 +1,6 @@
 import type { NewEvent, TaskEvent } from '../core/task.js';
 import type { NewInput, NewTask, TaskStore } from '../stores/tasks.js';
-import { isOfSession, soundEventsIn, type EventRow } from './event-rows.js';
+import { isOfSession, mayBeOfSession, soundEventsIn, type EventRow } from './event-rows.js';
 import { CALLER_AUTHOR, changeOf, encodeEvent, toTaskEvent, type EncodedEvent } from './rows.js';
 import { assertKeys } from '../stores/records.js';
 import { all, type SqlDatabase } from '../core/sql.js';
@@ -44,15 +44,18 @@ export async function sessionEvents(
   return database.read(function* () {
     const { contextId, agent, owner, tenant, id } = yield* originOf(sql, task);
     const session = { contextId, agent, owner, tenant, id, after, unfinished: unfinished ? 1 : 0, limit };
-    const newestFirst = yield* all<SessionRow>(sql.sessionEvents, session);
-    const events: TaskEvent[] = [];
-    for (const row of newestFirst.toReversed()) {
-      for (const event of soundEventsIn(row.task, row)) {
+    const rows = yield* all<SessionRow>(sql.sessionEvents, session);
+    const newestFirst: TaskEvent[] = [];
+    for (const row of rows) {
+      if (newestFirst.length >= limit) break;
+      for (const event of soundEventsIn(row.task, row).toReversed()) {
+        if (!mayBeOfSession(event)) continue;
         const parsed = toTaskEvent(row.task, event);
-        if (parsed.body.type === 'fork') events.push(...(yield* sharedEvents(sql, row.task)));
-        else events.push(parsed);
+        const isFork = parsed.body.type === 'fork';
+        const read = isFork ? (yield* sharedEvents(sql, row.task)).toReversed() : [parsed];
+        newestFirst.push(...read.filter(({ body }) => isOfSession(body.type)));
       }
     }
-    return events.filter(({ body }) => isOfSession(body.type)).slice(-limit);
+    return newestFirst.slice(0, limit).reverse();
   });
 }
