@@ -78,7 +78,8 @@ function fitsSchema(schema: JsonObject, { text, data = parseSafeJson(text) }: Ou
 
 /** Runs the rule of a case, which is code of the person who wrote the case. */
 async function ruleSays(file: string, { text, data, tasks }: Outcome): Promise<Verdict> {
-  const { rule } = (await import(pathToFileURL(file).href)) as { rule: (given: object) => unknown };
+  const { rule } = (await import(pathToFileURL(file).href)) as { rule?: (given: object) => unknown };
+  if (!rule) throw new Error(`${file} exports no function "rule".`);
   const says = await rule({ answer: data ?? text, events: tasks[0]!.events, tasks });
   const found = typeof says === 'string' ? says : `the rule returned ${String(says)}`;
   return { holds: says === true, found };

@@ -50,6 +50,7 @@ beforeAll(async () => {
     wrong.push(await langoHere([...news, from], { env }));
   await server.stop();
   await writeFile(path.join(folder, 'rule.mjs'), RULE);
+  await writeFile(path.join(folder, 'other.mjs'), 'export const rules = 1;');
 });
 
 afterAll(() => rm(folder, { recursive: true }));
@@ -110,6 +111,8 @@ describe('a case of a recorded task', () => {
     [{ contains: 'bye' }, 'but the answer is "{\\"files\\": 2'],
     [{ schema: { type: 'object', properties: { files: { type: 'string' } } } }, 'but files: Invalid input'],
     [{ rule: './none.mjs' }, 'it could not be checked: '],
+    [{ rule: './none.mjs', not: true }, 'it could not be checked: '],
+    [{ rule: './other.mjs' }, 'exports no function "rule"'],
     [{ tool: 'fs_read', most: 1 }, 'but there were 2 calls'],
     [{ tool: 'fs_read', times: 1 }, 'but there were 2 calls'],
     [{ tool: 'fs_read', arguments: { path: 'c.txt' } }, 'there were 0 calls; a call had {"lines":'],
