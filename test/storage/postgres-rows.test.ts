@@ -81,27 +81,34 @@ const TEXT = `${'Each answer says it in other words, "quoted" \\ ✓ 💡. '.rep
   it('hold the texts of a run in less room with those before them, and are read from anywhere', async () => {
     const task = await acceptOne(one.tasks);
     const [fence, other] = [fenceOf(task), fenceOf(task)];
-    const texts = Array.from({ length: 20 }, (_, n) =>
-      delta(`${n}: ${TEXT}${n === 9 ? 'x'.repeat(15_000) : ''}`),
+    const texts = Array.from({ length: 24 }, (_, n) =>
+      delta(`${n}: ${TEXT}${n === 13 ? 'x'.repeat(25_000) : ''}`),
     );
-    for (const text of texts.slice(0, 12)) await one.tasks.append(fence, [text]);
+    for (const text of texts.slice(0, 16)) await one.tasks.append(fence, [text]);
     await one.tasks.append(fence, [delta('no')]);
-    await one.tasks.append(fence, [turnEnd(TEXT)]);
+    await one.tasks.append(fence, [delta(TEXT), turnEnd(TEXT)]);
     await two.tasks.addInput(newInput(task));
-    for (const text of texts.slice(12, 17)) await one.tasks.append(fence, [text]);
-    await one.tasks.append(other, texts.slice(17));
-    const written = [...texts.slice(0, 12), delta('no'), turnEnd(TEXT), undefined, ...texts.slice(12)];
-    for (let after = 1; after < 25; after += 1) {
-      const events = await two.tasks.read(task.id, after, 30);
+    for (const text of texts.slice(16, 21)) await one.tasks.append(fence, [text]);
+    await one.tasks.append(other, texts.slice(21));
+    const written = [
+      ...texts.slice(0, 16),
+      delta('no'),
+      delta(TEXT),
+      turnEnd(TEXT),
+      undefined,
+      ...texts.slice(16),
+    ];
+    for (let after = 1; after < 31; after += 1) {
+      const events = await two.tasks.read(task.id, after, 40);
       const expected = written.slice(after - 1).map((event) => event?.body);
       expect(events.map(({ body }) => (body.type === 'message' ? undefined : body))).toEqual(expected);
     }
     const rows = await rowsOf<{ body: string; stored: number | null }>(
       `SELECT body, octet_length(deflated) AS stored FROM events JOIN tasks ON key = task
-      WHERE id = '${task.id}' AND type = 'text-delta' ORDER BY seq`,
+      WHERE id = '${task.id}' AND type <> 'message' ORDER BY seq`,
     );
     const chains = rows.map(({ body, stored }) => (stored === null ? '-' : (body.split(' ')[1] ?? '0')));
-    expect(chains.join(' ')).toBe('0 1 2 3 4 5 6 7 0 1 0 1 - 2 3 4 5 6 0');
+    expect(chains.join(' ')).toBe('0 1 2 3 4 5 6 7 8 9 10 11 0 1 0 1 - 2 2 3 4 5 6 0');
     expect(rows[1]!.stored).toBeLessThan(rows[0]!.stored! / 2);
   });
 
