@@ -92,6 +92,7 @@ export const MIGRATIONS: readonly string[] = [
         AS e(item, seq, author, type, body, deflated)
       WHERE keys[e.item] IS NOT NULL;
   END $$;`,
-  // 12: a row may be deflated with the rows before it. Earlier versions would take it for damaged.
-  'SELECT 1;',
+  // 12: a row may be deflated with the rows before it. Earlier versions would take it for damaged. And no statistics of
+  // texts, which no statement looks for: they would hold hundreds of texts, and be written again at each ANALYZE.
+  `ALTER TABLE events ALTER COLUMN body SET STATISTICS 0, ALTER COLUMN deflated SET STATISTICS 0;`,
 ];
