@@ -19,9 +19,10 @@ if (problem === undefined) {
   if (process.argv.includes('--debug')) process.setSourceMapsEnabled(true);
   // Deprecation warnings are for the maintainers of this program, not for its users.
   else process.noDeprecation = true;
+  // V8 takes what it compiled before only with the same flags, which also name the folder of it.
+  if (process.argv[2] === 'serve') startUnoptimized();
   enableCompileCache();
   nodeModule.registerHooks({ resolve: resolveOwnFile });
-  if (process.argv[2] === 'serve') startUnoptimized();
   const { run } = await import('./run.js');
   process.exit(await run(process.argv.slice(2)));
 }

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 import { readEnv } from '../config/env.js';
 
@@ -11,9 +12,10 @@ export function startUnoptimized(): void {
   setFlagsFromString('--no-maglev');
 }
 
-/** Lets V8 optimize code, from now on. */
+/** Lets V8 optimize code, from now on. What it compiled is kept for the next start before, under the flags of a start. */
 export function optimize(): void {
   if (isGiven()) return;
+  flushCompileCache();
   setFlagsFromString('--opt');
   setFlagsFromString('--maglev');
 }

@@ -43,6 +43,25 @@ it.each([
   expect((await Promise.all(kept)).flat()).toEqual(expected);
 });
 
+it('the next start takes all compiled code, by the server and by a command', async () => {
+  await chmod(program, PRIVATE);
+  const start = async (...args: readonly string[]) => {
+    // Node says on standard output what it takes of the cache.
+    const env = cleanEnv({ LANGO_HOME: home, NODE_DEBUG_NATIVE: 'COMPILE_CACHE' });
+    const child = spawn(process.execPath, [path.join(program, 'main.js'), ...args], { env });
+    child.stdout.on('data', (chunk) => String(chunk).includes('ready ') && child.kill('SIGTERM'));
+    const { stdout, stderr } = await ended(child);
+    const times = (word: string) => (stdout + stderr).split(`was ${word}`).length - 1;
+    return { taken: times('accepted') > 0, rejected: times('rejected') };
+  };
+  const starts = [
+    ['serve', '--port', '0'],
+    ['config', 'schema'],
+  ] as const;
+  for (const args of starts) await start(...args);
+  for (const args of starts) expect(await start(...args)).toEqual({ taken: true, rejected: 0 });
+});
+
 it('a start without a data folder keeps no compiled code', async () => {
   await chmod(program, SHARED);
   const none = path.join(folder, 'none');
