@@ -302,7 +302,9 @@ describe('the import of a task', () => {
     expect(JSON.stringify(exported.tasks[0]!.events[seq - 1])).toContain('secret words');
     const [task] = structuredClone(file).tasks;
     const events = task!.events.map(({ body, ...event }) => {
-      const forged = body.type === 'delegation-task' ? { ...body, taskId: mine.taskId } : body;
+      const forged = structuredClone(body);
+      if (forged.type === 'delegation-task') forged.taskId = mine.taskId;
+      if (forged.type === 'message') Object.assign(forged.message, { referenceTaskIds: [mine.taskId] });
       return { ...event, body: { ...forged, from: [mine.taskId, seq, seq] } };
     });
     const { taskId } = (await importFile({ ...file, tasks: [{ ...task, events }] }))!;
