@@ -38,8 +38,9 @@ export function attend(port: number, stop: () => Promise<void>, statements = () 
 
 function heapAfterCollection(): number {
   setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
+  const collect = runInNewContext('gc') as (options?: object) => void;
   // Collections free the compiled code of functions that were not called during several of them.
   for (let round = 0; round < COLLECTIONS; round += 1) collect();
+  collect({ type: 'major', flavor: 'last-resort', execution: 'sync' });
   return process.memoryUsage().heapUsed;
 }

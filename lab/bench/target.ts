@@ -60,7 +60,10 @@ export class Target {
     return this.#ask('cost');
   }
 
-  /** Kilobytes of all objects, after a collection. Not for `lango-serve`. */
+  /**
+   * Kilobytes of all objects, after a collection that also gives unused memory of V8 back to the system. Not for
+   * `lango-serve`, which does so by itself.
+   */
   async heapKb(): Promise<number> {
     this.#child.send('heap');
     const [answer] = (await once(this.#child, 'message')) as [HeapAnswer];
