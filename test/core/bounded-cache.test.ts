@@ -1,4 +1,4 @@
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { BoundedCache } from '../../src/core/bounded-cache.js';
 
 function keysOf(cache: Iterable<readonly [string, unknown]>): readonly string[] {
@@ -6,7 +6,7 @@ function keysOf(cache: Iterable<readonly [string, unknown]>): readonly string[] 
 }
 
 describe('BoundedCache', () => {
-  test('drops the oldest values beyond its limit, and gives each value out once', () => {
+  it('drops the oldest values beyond its limit, and gives each value out once', () => {
     const cache = new BoundedCache<string, string>(10);
     cache.set('a', 'first', 4);
     cache.set('b', 'second', 4);
@@ -23,7 +23,7 @@ describe('BoundedCache', () => {
     expect(cache.size).toBe(0);
   });
 
-  test('counts its entries when they have no size', () => {
+  it('counts its entries when they have no size', () => {
     const cache = new BoundedCache<string, number>(3);
     for (const [index, key] of ['a', 'b', 'c', 'd'].entries()) cache.set(key, index);
     expect([...cache]).toEqual([
@@ -34,7 +34,7 @@ describe('BoundedCache', () => {
     expect([cache.get('a'), cache.get('b'), cache.size]).toEqual([undefined, 1, 3]);
   });
 
-  test('makes an entry the newest by setting it, and not by reading it', () => {
+  it('makes an entry the newest by setting it, and not by reading it', () => {
     const cache = new BoundedCache<string, number>(2);
     cache.set('a', 1);
     cache.set('b', 2);
@@ -44,7 +44,7 @@ describe('BoundedCache', () => {
     expect(keysOf(cache)).toEqual(['b', 'c']);
   });
 
-  test('forgets the size of an entry that is taken, or set with another size', () => {
+  it('forgets the size of an entry that is taken, or set with another size', () => {
     const cache = new BoundedCache<string, string>(10);
     cache.set('a', 'large', 9);
     cache.set('a', 'small', 1);
@@ -55,7 +55,7 @@ describe('BoundedCache', () => {
     expect(keysOf(cache)).toEqual(['a', 'c']);
   });
 
-  test('keeps the newest entry whatever its size, where that is asked for', () => {
+  it('keeps the newest entry whatever its size, where that is asked for', () => {
     const cache = new BoundedCache<string, string>(10, { keepsNewest: true });
     cache.set('a', 'small', 1);
     cache.set('b', 'too much', 11);
@@ -64,7 +64,7 @@ describe('BoundedCache', () => {
     expect(keysOf(cache)).toEqual(['c']);
   });
 
-  test('says which entries it dropped, and not which were taken or replaced', () => {
+  it('says which entries it dropped, and not which were taken or replaced', () => {
     const onDropped = jest.fn();
     const cache = new BoundedCache<string, number>(2, { onDropped });
     cache.set('a', 1);

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { build } from 'esbuild';
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -19,16 +19,16 @@ beforeAll(async () => {
   kept = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' })) as typeof kept;
 });
 
-test('AlarmClock releases what a cancelled call refers to', () => {
+it('an AlarmClock releases what a cancelled call refers to', () => {
   expect(kept.alarms).toBeLessThan(kept.map / 4);
 });
 
 describe('ReleasingMap', () => {
-  test('releases deleted values, which a Map keeps in its old table', () => {
+  it('releases deleted values, which a Map keeps in its old table', () => {
     expect(kept.releasing).toBeLessThan(kept.map / 4);
   });
 
-  test('keeps keys in the order in which they were last set, and allows deletion during iteration', () => {
+  it('keeps keys in the order in which they were last set, and allows deletion during iteration', () => {
     const map = new ReleasingMap<string, number>();
     for (const [index, key] of ['a', 'b', 'c', 'a'].entries()) map.set(key, index);
     expect([...map]).toEqual([
