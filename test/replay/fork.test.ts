@@ -30,6 +30,9 @@ const tool = (name: string, danger: 'safe' | 'dangerous') =>
   });
 /** Plays the turns of the newest request, whatever was asked before. */
 const operator = ({ messages }: ModelRequest): ModelAnswer => {
+  const all = JSON.stringify(messages);
+  if (all.includes('fs_read of d')) return say('Done.');
+  if (all.includes('read d')) return call(['fs_read', { path: 'd' }]);
   const last = messages.findLastIndex(({ role }) => role === 'user');
   const turn = messages.slice(last).filter(({ role }) => role === 'assistant').length;
   if (turn > 0) return turn > 1 ? say('Done.') : call(['fs_read', { path: 'a' }]);
@@ -235,6 +238,15 @@ describe('a fork', () => {
     expect(made.state).toBe('completed');
     expect(stepsIn(made.events, 'question')).toEqual([]);
     expect([stepsIn(made.events, 'tool-result').length, calls]).toEqual([3, []]);
+    const other = await fork(below.id, '--at', '1', '--tools', 'recorded', '--message', 'Now read d.');
+    const about = { taskId: other, agent: 'operator' };
+    for await (const _ of server.client.subscribe(about, AbortSignal.timeout(20_000)));
+    const { events } = await recordOf(other);
+    const asked = events.flatMap(({ body }) => (body.type === 'question' ? [body.question.text] : []));
+    expect(asked).toEqual(['May operator call fs_read with arguments that are not in the record?']);
+    expect(calls).toEqual([]);
+    await settle(other, 'operator');
+    expect([(await recordOf(other)).state, calls]).toEqual(['completed', ['fs_read d']]);
   });
 
   it.each([
