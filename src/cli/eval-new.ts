@@ -10,7 +10,7 @@ import { pagesOf } from '../core/page.js';
 import { TASK_STATES } from '../core/task-states.js';
 import { isTerminal } from '../core/task.js';
 import { counted, oneLine, shorten } from '../core/text.js';
-import { deedsIn } from '../evals/deeds.js';
+import { deedsIn } from '../evals/expectations.js';
 import { gatherFrom } from '../evals/node.js';
 import { taskFileText, type TaskFile } from '../replay/task-file.js';
 import { usageError } from '../terminal/exit.js';
@@ -106,11 +106,8 @@ const PAGE_SIZE = 100;
 /** The newest tasks that match, which have ended unless a state is asked for. */
 async function matching({ client }: Connection, wanted: z.output<typeof filter>, limit: number) {
   const found: TaskView[] = [];
-  const pages = pagesOf(async (pageToken) => {
-    const { tasks, nextPageToken } = await client.list({ ...wanted, pageSize: PAGE_SIZE, pageToken });
-    return { tasks, next: nextPageToken || undefined };
-  });
-  for await (const { tasks } of pages) {
+  const read = (pageToken?: string) => client.list({ ...wanted, pageSize: PAGE_SIZE, pageToken });
+  for await (const { tasks } of pagesOf(read)) {
     found.push(...tasks.filter(({ state }) => wanted.state !== undefined || isTerminal(state)));
     if (found.length >= limit) break;
   }

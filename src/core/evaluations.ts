@@ -51,6 +51,9 @@ export const driftReport = z.object({
   changes: z.array(z.object({ what: text, turns: number })).readonly(),
 });
 
+/** The file of these findings in a data folder: a line of JSON for each night. */
+export const DRIFT_FILE = 'evals/drift.jsonl';
+
 /** The results of a run for one file of cases: `tasks` and `seconds` are of those whose use is known. */
 const fileFigures = z.object({
   ...{ file: text, cases: number, results: number, passed: number },

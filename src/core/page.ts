@@ -84,14 +84,14 @@ export function invalidCursor(): LangoError {
   });
 }
 
-/** Reads a list from its start, page by page. */
-export async function* pagesOf<One extends { readonly next?: string | undefined }>(
-  read: (after: string | undefined) => Promise<One>,
-): AsyncGenerator<One, void, undefined> {
+/** Reads a list from its start, page by page. A list of tasks has `nextPageToken`, which is empty on the last page. */
+export async function* pagesOf<
+  One extends { readonly next?: string | undefined; readonly nextPageToken?: string | undefined },
+>(read: (after: string | undefined) => Promise<One>): AsyncGenerator<One, void, undefined> {
   let after: string | undefined;
   do {
     const page = await read(after);
     yield page;
-    after = page.next;
+    after = page.next ?? (page.nextPageToken || undefined);
   } while (after !== undefined);
 }

@@ -3,13 +3,12 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { codeOf, LangoError } from '../core/errors.js';
-import { caseResult, driftReport } from '../core/evaluations.js';
+import { caseResult, DRIFT_FILE, driftReport } from '../core/evaluations.js';
 import type { CaseResult, EvaluationRun, Evaluations, RunLine } from '../core/evaluations.js';
 import { defined, parseJson } from '../core/json.js';
 import type { TaskFile } from '../replay/task-file.js';
 import { readRecord } from './case-file.js';
 import { compareResults, sum } from './compare.js';
-import { DRIFT_FILE } from './drift.js';
 
 /** The folder of the live runs in a data folder: a folder for each, with its tasks. */
 const RUNS = 'evals';
