@@ -10,7 +10,7 @@ import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 import { Timer } from '../core/time.js';
 import { ownOwner } from '../http/identity.js';
 import { gatherTask } from '../replay/collect.js';
-import { compareRequests } from '../replay/current.js';
+import { compareRequests } from '../replay/replay.js';
 import type { Parts } from './node.js';
 import { recordsOf } from './owners.js';
 

@@ -21,7 +21,7 @@ import { mountEndpoints, type Mount } from '../http/web-app.js';
 import { agentLimits, ownerTaskBytes } from '../config/config.js';
 import { packageVersion } from '../config/package-root.js';
 import { createTaskRecords } from '../replay/collect.js';
-import { compareRequests } from '../replay/current.js';
+import { compareRequests } from '../replay/replay.js';
 import { createComparison } from '../replay/comparison.js';
 import { createTaskFork } from '../replay/fork.js';
 import { createTaskImport } from '../replay/import.js';
@@ -217,7 +217,7 @@ export function recordsOf(
   tasks: Pick<Journal, 'get' | 'read'>,
 ) {
   const node = { id: storage.nodeId, version: packageVersion() };
-  return createTaskRecords({ tasks, limits: agentLimits(config), node });
+  return createTaskRecords(tasks, agentLimits(config), node);
 }
 
 function readersOf(

@@ -131,19 +131,16 @@ function junitXml({ results }: Evaluation): string {
   const failed = results.filter(({ passed }) => !passed).length;
   const seconds = results.reduce((sum, each) => sum + (each.seconds ?? 0), 0);
   const cases = results.map((result) => {
-    const { file, failures, seconds: time = 0 } = result;
-    const open = `  <testcase classname="${escaped(file)}" name="${escaped(nameOfResult(result))}" time="${time.toFixed(3)}"`;
-    if (failures.length === 0) return `${open}/>`;
-    const text = escaped(failures.join('\n'));
-    return `${open}>\n    <failure message="${escaped(failures[0]!)}">${text}</failure>\n  </testcase>`;
+    const [first, ...others] = result.failures.map(escaped);
+    const text = [first, ...others].join('&#10;');
+    const failure = first === undefined ? '' : `<failure message="${first}">${text}</failure>`;
+    const name = `classname="${escaped(result.file)}" name="${escaped(nameOfResult(result))}"`;
+    return `  <testcase ${name} time="${(result.seconds ?? 0).toFixed(3)}">${failure}</testcase>\n`;
   });
-  const counts = `tests="${results.length}" failures="${failed}" time="${seconds.toFixed(3)}"`;
-  return [
-    '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuite name="lango eval" ${counts}>`,
-    ...cases,
-    '</testsuite>\n',
-  ].join('\n');
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="lango eval" tests="${results.length}" failures="${failed}" time="${seconds.toFixed(3)}">
+${cases.join('')}</testsuite>
+`;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };

@@ -5,7 +5,7 @@ import { counted } from '../core/text.js';
 import { readNamed, readRecord } from '../evals/case-file.js';
 import { gatherFrom } from '../evals/node.js';
 import { compareTasks, describeDivergence } from '../replay/comparison.js';
-import { replayTask, type ReplayReport } from '../replay/replay.js';
+import { replayTask } from '../replay/replay.js';
 import { taskFileText, withoutContent, type TaskFile } from '../replay/task-file.js';
 import { EXIT, usageError } from '../terminal/exit.js';
 import { safeLine, safeText } from '../terminal/safe-text.js';
@@ -58,9 +58,16 @@ export async function replay(given: string, call: Call<ReplayFlags>): Promise<Re
   if (call.flags.current) return compareWithNow(file, call);
   const report = await replayTask(file);
   const { divergence, tasks, events, taken } = report;
+  const different = divergence && { ...divergence, ...describeDivergence(divergence) };
   return {
     json: { identical: divergence === undefined, ...report, divergence: divergence ?? null },
-    lines: divergence ? differenceLines(divergence) : [`Identical: ${countsOf(tasks, events)}.`],
+    lines: different
+      ? [
+          safeLine(`Differs: task ${different.taskId} of ${different.agent}, ${different.where}.`),
+          `recorded  ${safeLine(different.recorded)}`,
+          `now       ${safeLine(different.now)}`,
+        ]
+      : [`Identical: ${countsOf(tasks, events)}.`],
     notes: [
       ...taken.map((id) => safeLine(`Taken as recorded, because no model was asked in it: task ${id}.`)),
       ...elsewhereNotes(file.elsewhere),
@@ -143,15 +150,6 @@ async function gather(given: string, call: Call<TaskFlags>): Promise<TaskFile> {
   const connection = await connect(call);
   const { task } = await locateTask(connection, given, call.flags.agent);
   return ask(connection, gatherFrom(connection.owner, task.id));
-}
-
-function differenceLines(divergence: NonNullable<ReplayReport['divergence']>): readonly string[] {
-  const { where, recorded, now } = describeDivergence(divergence);
-  return [
-    safeLine(`Differs: task ${divergence.taskId} of ${divergence.agent}, ${where}.`),
-    `recorded  ${safeLine(recorded)}`,
-    `now       ${safeLine(now)}`,
-  ];
 }
 
 type ForkFlags = TaskFlags & {

@@ -77,7 +77,6 @@ export const evaluations = z.object({
 
 export type Use = Readonly<z.output<typeof use>>;
 export type CaseResult = Readonly<z.output<typeof caseResult>>;
-export type Figure = z.output<typeof figure>;
 export type Spread = Readonly<z.output<typeof spread>>;
 export type CaseChange = Readonly<z.output<typeof caseChange>>;
 export type DriftReport = Readonly<z.output<typeof driftReport>>;

@@ -1,10 +1,7 @@
 import { z } from 'zod';
 
 /** The place where a task parts from another one: it shares the events up to and including the number `seq`. */
-export interface ForkPlace {
-  readonly taskId: string;
-  readonly seq: number;
-}
+export type ForkPlace = Readonly<{ taskId: string; seq: number }>;
 
 /** The wishes of a person for a fork. */
 export const forkRequest = z.strictObject({

@@ -129,12 +129,7 @@ const caseFile = z
     cases: z
       .array(evalCase)
       .min(1)
-      .superRefine((cases, context) => {
-        const names = cases.map(({ name }) => name);
-        const at = names.findIndex((name, index) => names.indexOf(name) < index);
-        const message = 'is the name of another case too';
-        if (at >= 0) context.addIssue({ code: 'custom', message, path: [at, 'name'] });
-      })
+      .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'two have the same name')
       .describe('The cases.'),
   })
   .partial()

@@ -16,8 +16,7 @@ import { taskFileText, type TaskFile } from '../replay/task-file.js';
 import { besides, readCases, readNamed, readRecord } from './case-file.js';
 import type { CaseFile } from './case-file.js';
 import { sum } from './compare.js';
-import { failureOf, holdsAll, judge, judgesIn, outcomeOf } from './expectations.js';
-import { recordedVerdict, useOf, withoutJudges, withVerdicts } from './expectations.js';
+import { failureOf, holdsAll, judge, judgesIn, outcomeOf, useOf, withVerdicts } from './expectations.js';
 import { createNodes, type EvalNode, type NodeParts, type Setting, type StartNode } from './node.js';
 import { RESULTS_FILE } from './runs.js';
 
@@ -70,13 +69,9 @@ async function resultOf(cell: Cell, isReplayed: boolean, taskOf: typeof recordOf
   const about = { name: one.name, file: file.path, ...varied };
   try {
     const { path: record, task } = await taskOf(cell);
-    const outcome = outcomeOf(withoutJudges(task));
-    const context = {
-      pathOf: (name: string) => besides(file, name),
-      judge: (rubric: string) => recordedVerdict(task, rubric),
-    };
+    const outcome = outcomeOf(task);
     const different = isReplayed ? await differenceOf(task) : undefined;
-    const checked = await Promise.all(one.expect.map((expected) => failureOf(expected, outcome, context)));
+    const checked = await Promise.all(one.expect.map((expected) => failureOf(expected, outcome, file)));
     const failures = [different, ...checked].filter((failure) => failure !== undefined);
     const taskId = task.tasks[0]!.id;
     return { ...about, passed: failures.length === 0, failures, ...outcome.use, taskId, record };

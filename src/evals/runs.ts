@@ -82,20 +82,17 @@ async function runsIn(home: string) {
 }
 
 function lineOf(name: string, at: number, results: readonly CaseResult[]): RunLine {
-  const files = [...Map.groupBy(results, ({ file }) => file)];
-  return { name, at, files: files.map(([file, some]) => figuresOf(file, some)) };
-}
-
-function figuresOf(file: string, some: readonly CaseResult[]): RunLine['files'][number] {
-  const known = some.filter(({ tokens }) => tokens !== undefined);
-  const costs = known.flatMap(({ cost }) => cost ?? []);
-  return {
-    ...{ file, cases: new Set(some.map(({ name }) => name)).size, results: some.length },
-    passed: some.filter(({ passed }) => passed).length,
-    tasks: known.length,
-    seconds: sum(known.map(({ seconds = 0 }) => seconds)),
-    ...(costs.length === known.length && { cost: sum(costs) }),
-  };
+  const files = [...Map.groupBy(results, ({ file }) => file)].map(([file, some]) => {
+    const known = some.filter(({ tokens }) => tokens !== undefined);
+    const costs = known.flatMap(({ cost }) => cost ?? []);
+    return {
+      ...{ file, cases: new Set(some.map((one) => one.name)).size, results: some.length },
+      ...{ passed: some.filter(({ passed }) => passed).length, tasks: known.length },
+      seconds: sum(known.map(({ seconds = 0 }) => seconds)),
+      ...(costs.length === known.length && { cost: sum(costs) }),
+    };
+  });
+  return { name, at, files };
 }
 
 /** The newest earlier run that has one of the same files of cases. */

@@ -3,7 +3,7 @@ import { isLangoError, LangoError } from '../core/errors.js';
 import { defined } from '../core/json.js';
 import { readPages, taskOfOwner, type Journal } from '../core/journal.js';
 import type { Scope, TaskEvent } from '../core/task.js';
-import { MAX_TASKS, taskFile, type RecordedTask, type TaskFile, type TaskPage } from './task-file.js';
+import { MAX_TASKS, VERSION, type RecordedTask, type TaskFile, type TaskPage } from './task-file.js';
 
 const EVENTS_PER_READ = 200;
 /** A page ends with the read that reaches this size, in characters. */
@@ -13,18 +13,15 @@ const MAX_EVENTS = 5_000;
 
 export type ReadRecord = (scope: Scope, taskId: string, after: number) => Promise<TaskPage>;
 
-interface RecordParts {
-  readonly tasks: Pick<Journal, 'get' | 'read'>;
-  readonly limits: AgentLimits;
-  readonly node: RecordedTask['node'];
-}
-
 /**
  * Returns a function that reads what this node keeps of a task of an owner, some events at a time. It rejects with
  * `not-found` for a task that is not in the scope.
  */
-export function createTaskRecords({ tasks, limits: all, node }: RecordParts) {
-  const { cost: _, ownerCostPerDay: __, ...limits } = all;
+export function createTaskRecords(
+  tasks: Pick<Journal, 'get' | 'read'>,
+  { cost: _, ownerCostPerDay: __, ...limits }: AgentLimits,
+  node: RecordedTask['node'],
+) {
   return async (scope: Scope, taskId: string, after: number): Promise<TaskPage> => {
     const task = await taskOfOwner(tasks, scope, taskId);
     const events: RecordedTask['events'][number][] = [];
@@ -110,7 +107,8 @@ export async function gatherTask(taskId: string, { readPage, readCard }: GatherP
     }
   }
   const agents = new Set([...tasks, ...elsewhere].map(({ agent }) => agent));
-  return taskFile({ content: true, tasks, elsewhere, cards: await cardsOf([...agents], readCard) });
+  const cards = await cardsOf([...agents], readCard);
+  return { format: 'lango-task', version: VERSION, content: true, tasks, elsewhere, cards };
 }
 
 /**

@@ -13,9 +13,9 @@ import { isTerminal, narrowGrant } from '../core/task.js';
 import type { BodyOf, EventBody, Grant, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import type { ForkRequest } from '../core/fork.js';
 import type { NewFork } from '../stores/tasks.js';
-import { canRehearse } from './current.js';
 import { IMPORT_AUTHOR } from './import.js';
 import { rootOf } from './passes.js';
+import { canRehearse } from './replay.js';
 
 interface ForkParts {
   readonly journal: Pick<Journal, 'get' | 'read'> & { fork(entry: NewFork): Promise<TaskRecord> };

@@ -35,7 +35,9 @@ export const IMPORT_AUTHOR = 'import';
  * a file again stores nothing. Resolves with the id of the first task; rejects with `invalid-input` for any other file.
  */
 export function createTaskImport(parts: ImportParts) {
+  const { agents, root, isTrial } = parts;
   const worker = newId();
+  const chain = [`${IMPORT_AUTHOR}@${parts.nodeId}`];
   return async (scope: Scope, given: unknown) => {
     const { tasks } = parseTaskFile(given);
     for (const task of tasks) assertTask(task, parts);
@@ -56,22 +58,15 @@ export function createTaskImport(parts: ImportParts) {
       const entry = {
         ...{ scope, contextId, givenContextId: contextId, message, isSame: () => true },
         ...{ id: ids.get(task.id)!, parentTaskId: parent && ids.get(parent.id) },
-        ...rightsOf(task, parts),
+        agent: agents.has(task.agent) ? task.agent : root,
+        // A task with a chain is on the bill of the one that delegated it, and there is none here.
+        grant: { ...(isTrial ? task.grant : { depth: 0, fromOutside: true }), chain },
       };
       const outcome = await parts.store.accept(entry, { worker, firstEvents });
       if (outcome.kind === 'conflict') throw wrong(task, 'its message is here already');
       ids.set(task.id, outcome.task.id);
     }
     return { taskId: ids.get(tasks[0]!.id)!, tasks: tasks.length };
-  };
-}
-
-/** A task with a chain is on the bill of the one that delegated it, and there is none here. */
-function rightsOf(task: RecordedTask, { agents, root, nodeId, isTrial }: ImportParts) {
-  const rights = isTrial ? task.grant : { depth: 0, fromOutside: true };
-  return {
-    agent: agents.has(task.agent) ? task.agent : root,
-    grant: { ...rights, chain: [`${IMPORT_AUTHOR}@${nodeId}`] },
   };
 }
 

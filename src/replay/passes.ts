@@ -36,11 +36,6 @@ export function passesOf(events: readonly TaskEvent[]): readonly Pass[] {
   });
 }
 
-/** The step of the output that a run asks for as its `number`th one. */
-export function stepAfter({ before }: Pass, number: number): string {
-  return `t${before.filter(({ body }) => body.type === 'turn-end').length + number}`;
-}
-
 /** The reasons of ends that the journal, the store or the budget of money causes, and not the agent with what it is told. */
 const OUTSIDE_REASONS = new Set(
   'crashed damaged no-agent internal limit-reached storage limit-seconds limit-cost limit-cost-day'.split(
@@ -70,16 +65,4 @@ export function rootOf(step: string): string {
 /** The call in whose name an artifact or message of a delegation is kept: "t2.c0" of "t2.c0.x1/answer.1". */
 export function stepOfId(id: string): string | undefined {
   return /^(t\d+\.c\d+[.\w]*)(?:\/|\.f\d+$)/.exec(id)?.[1];
-}
-
-/** The text that the pieces of an answer make; undefined without a piece. `isAuthor`: whose answer. */
-export function answerIn(
-  events: readonly TaskEvent[],
-  isAuthor: (author: string | undefined) => boolean,
-): string | undefined {
-  let text: string | undefined;
-  for (const { author, body } of events)
-    if (body.type === 'text-delta' && !body.isMessage && isAuthor(author))
-      text = body.replace || text === undefined ? body.text : text + body.text;
-  return text;
 }

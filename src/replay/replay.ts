@@ -1,9 +1,12 @@
 import type { LoopAgent } from '../agents/agent.js';
-import type { PeerDirectory } from '../core/agent.js';
+import { shortHash } from '../agents/asked-request.js';
+import type { Agent, PeerDirectory } from '../core/agent.js';
+import { defined } from '../core/json.js';
 import { silentLogger } from '../core/logger.js';
-import { addUsage, type Usage } from '../core/model.js';
+import { addUsage, type AskedRequest, type Usage } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import { noScrubber } from '../core/secrets.js';
+import type { RequestChange, RequestReport } from '../core/sent-request.js';
 import type { BodyOf, NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { abortable } from '../core/time.js';
 import { Replay } from '../journal/replay.js';
@@ -11,12 +14,10 @@ import { workOn } from '../journal/run-work.js';
 import { TaskRun } from '../journal/task-run.js';
 import { firstDivergence, type Divergence } from './comparison.js';
 import { abortReasonOf, passesOf, type Pass } from './passes.js';
-import { agentOfRecord, memoryOf, recordedFunctions } from './recorded-agent.js';
-import { recordedModel, type OnRequest } from './recorded-model.js';
-import { recordedPeers } from './recorded-peers.js';
+import { agentOfRecord, memoryOf, recordedFunctions, recordedModel, recordedPeers } from './stand-ins.js';
+import type { OnRequest } from './stand-ins.js';
 import { parseTaskFile, type RecordedTask } from './task-file.js';
 
-/** The result of replaying a file. */
 export interface ReplayReport {
   /** The tasks that ran again, and their events. */
   readonly tasks: number;
@@ -40,36 +41,25 @@ export async function replayTask(given: unknown): Promise<ReplayReport> {
       report.taken.push(task.id);
       continue;
     }
-    const found = await divergenceIn(task);
-    if (found) return { ...report, divergence: { taskId: task.id, agent: task.agent, ...found } };
+    for await (const { pass, written } of runsAgain(task, {})) {
+      const found = firstDivergence(pass, task.agent, written);
+      if (found) return { ...report, divergence: { taskId: task.id, agent: task.agent, ...found } };
+    }
     report.tasks += 1;
     report.events += task.events.length;
   }
   return report;
 }
 
-/** The step of a turn of the agent loop. Agents that are a program's own code have steps of other names, or none. */
-const LOOP_STEP = /^t\d+$/;
-
-/** Whether a model was asked in the task by the agent loop. */
+/** Whether a model was asked in the task by the agent loop. A program's own code has steps of other names, or none. */
 export function isOfLoop({ events }: RecordedTask): boolean {
-  return events.some(({ body }) => body.type === 'turn-start' && LOOP_STEP.test(body.step));
+  return events.some(({ body }) => body.type === 'turn-start' && /^t\d+$/.test(body.step));
 }
-
-async function divergenceIn(recorded: RecordedTask): Promise<Divergence | undefined> {
-  for await (const { pass, written } of runsAgain(recorded, {})) {
-    const divergence = firstDivergence(pass, recorded.agent, written);
-    if (divergence) return divergence;
-  }
-  return undefined;
-}
-
-/** An owner that has nothing. */
-const NOBODY: Scope = { tenant: '', owner: 'replay' };
 
 interface RunsOptions {
   /** Default: the agent loop with what the record says of the agent. */
   readonly agent?: LoopAgent;
+  /** Default: an owner that has nothing. */
   readonly scope?: Scope;
   readonly onRequest?: OnRequest;
 }
@@ -78,9 +68,9 @@ interface RunsOptions {
  * Runs each run of a recorded task again with an agent that reaches nothing outside. Yields it with the events that it
  * writes now.
  */
-export async function* runsAgain(
+async function* runsAgain(
   recorded: RecordedTask,
-  { agent: given, scope = NOBODY, onRequest }: RunsOptions,
+  { agent: given, scope = { tenant: '', owner: 'replay' }, onRequest }: RunsOptions,
 ): AsyncGenerator<{ readonly pass: Pass; readonly written: readonly NewEvent[] }, void> {
   const { id: taskId, agent: name, limits } = recorded;
   const events = recorded.events.map((event): TaskEvent => ({ ...event, taskId, author: event.author }));
@@ -201,4 +191,92 @@ function blockedIn(run: TaskRun, store: RecordedStore, pass: Pass): () => Promis
     watching ??= abortOnceStill();
     return abortable(new Promise<never>(() => {}), run.signal);
   };
+}
+
+/**
+ * Builds the request of each recorded turn with the instructions and the functions of now, and compares it with what the
+ * model was asked. The conversation, the outputs of models and all results are as recorded: nothing is asked or done.
+ * `agents`: those of this server, which get the tools and skills of the owner `scope`. Rejects with `invalid-input` for what
+ * is no file of a task with contents.
+ */
+export async function compareRequests(
+  given: unknown,
+  { agents, scope }: { readonly agents: ReadonlyMap<string, Agent>; readonly scope: Scope },
+): Promise<RequestReport> {
+  const file = parseTaskFile(given, { needsContent: true });
+  const absent = new Set<string>();
+  const changed: RequestReport['changed'][number][] = [];
+  let [turns, unknown] = [0, 0];
+  for (const task of file.tasks.filter(isOfLoop)) {
+    const agent = agents.get(task.agent);
+    if (!agent || !canRehearse(agent)) {
+      absent.add(task.agent);
+      continue;
+    }
+    /** The parts of the requests by their hashes. */
+    const texts = new Map<string, string>();
+    const onRequest: OnRequest = ({ system, functions }) => {
+      for (const block of system) texts.set(shortHash(block), block.text);
+      for (const spec of functions) texts.set(shortHash(spec), JSON.stringify(spec, undefined, 1));
+    };
+    const now = await rehearse(task, { agent, scope, onRequest });
+    const before = requestsIn(task.events);
+    for (const [step, recorded] of before) {
+      const asked = now.get(step);
+      if (!recorded) unknown += 1;
+      if (!recorded || !asked) continue;
+      turns += 1;
+      const changes = changesOf(recorded, asked, texts);
+      if (changes.length > 0) changed.push({ taskId: task.id, agent: task.agent, step, changes });
+    }
+  }
+  return { turns, changed, unknown, absent: [...absent] };
+}
+
+export function canRehearse(agent: Agent): agent is LoopAgent {
+  return 'rehearse' in agent;
+}
+
+type Requests = ReadonlyMap<string, Required<AskedRequest> | undefined>;
+
+/** The requests of turns by their steps, each with all its parts; undefined for one that is not known. */
+export function requestsIn(events: readonly Pick<NewEvent, 'body'>[]): Requests {
+  const requests = new Map<string, Required<AskedRequest> | undefined>();
+  let newest: Pick<Required<AskedRequest>, 'system' | 'functions'> = { system: [], functions: {} };
+  for (const { body } of events) {
+    if (body.type !== 'turn-end') continue;
+    const { asked } = body;
+    const { system = newest.system, functions = newest.functions } = asked ?? newest;
+    newest = { system, functions };
+    requests.set(body.step, asked && { ...asked, ...newest });
+  }
+  return requests;
+}
+
+/** Lets an agent of this server go through a recorded task, with outputs and results as recorded. */
+export async function rehearse(recorded: RecordedTask, options: Required<RunsOptions>): Promise<Requests> {
+  const now: NewEvent[] = [];
+  for await (const { written } of runsAgain(recorded, options)) now.push(...written);
+  return requestsIn(now);
+}
+
+export function changesOf(
+  before: Required<AskedRequest>,
+  now: Required<AskedRequest>,
+  texts: ReadonlyMap<string, string> = new Map(),
+): readonly RequestChange[] {
+  const changes: RequestChange[] = [];
+  if (before.model !== now.model)
+    changes.push({ part: 'model', change: 'changed', name: before.model, text: now.model });
+  for (const name of before.system.filter((hash) => !now.system.includes(hash)))
+    changes.push({ part: 'instruction', change: 'removed', name });
+  for (const name of now.system.filter((hash) => !before.system.includes(hash)))
+    changes.push({ part: 'instruction', change: 'added', name, ...defined({ text: texts.get(name) }) });
+  for (const name of new Set([...Object.keys(before.functions), ...Object.keys(now.functions)])) {
+    const [was, is] = [before.functions[name], now.functions[name]];
+    if (was === is) continue;
+    const change = was === undefined ? 'added' : is === undefined ? 'removed' : 'changed';
+    changes.push({ part: 'function', change, name, ...defined({ text: is && texts.get(is) }) });
+  }
+  return changes;
 }

@@ -5,9 +5,9 @@ import type { SecretGuard } from '../core/secrets.js';
 import type { SentPart, SentRequest } from '../core/sent-request.js';
 import type { Scope } from '../core/task.js';
 import { estimateTokens } from '../core/text.js';
-import { canRehearse, changesOf, rehearse, requestsIn } from './current.js';
-import { isOfLoop } from './replay.js';
+import { canRehearse, changesOf, isOfLoop, rehearse, requestsIn } from './replay.js';
 import { wholeTask, type ReadRecord } from './collect.js';
+import type { OnRequest } from './stand-ins.js';
 import type { RecordedTask } from './task-file.js';
 
 interface SentParts {
@@ -34,9 +34,10 @@ export function createSentRequests({ readRecord, agents, secrets }: SentParts) {
         hint: 'A task of a remote agent is shown by the console of its own server.',
       });
     const asked = new Map<string, Asked>();
-    const now = await rehearse(agent, { recorded, scope }, ({ system, functions, messages }, turn) => {
+    const onRequest: OnRequest = ({ system, functions, messages }, turn) => {
       asked.set(turn, { system, functions, messages: [...messages] });
-    });
+    };
+    const now = await rehearse(recorded, { agent, scope, onRequest });
     const steps = [...asked.keys()];
     const wanted = step ?? steps.at(-1) ?? '';
     const request = asked.get(wanted);

@@ -5,9 +5,8 @@ import { eventBody, form, grant, unchanged } from '../core/event-schema.js';
 import { assertJsonValue, isJsonObject, mapMembers, parseJson, type Json } from '../core/json.js';
 import { TASK_STATES } from '../core/task-states.js';
 
-const FORMAT = 'lango-task';
 /** A later version of Lango reads every earlier version of the format. */
-const VERSION = 1;
+export const VERSION = 1;
 /** The most tasks of one file. */
 export const MAX_TASKS = 1_000;
 
@@ -45,7 +44,7 @@ const taskPage = form({ task, next: count.optional() });
 
 /** A task with the tasks below it, on all nodes. Members that this version does not know are kept. */
 const taskFileSchema = form({
-  format: z.literal(FORMAT),
+  format: z.literal('lango-task'),
   version: z.literal(VERSION),
   /** Whether the file holds texts, arguments and results. Without them it shows what happened, and cannot be replayed. */
   content: z.boolean(),
@@ -57,7 +56,6 @@ const taskFileSchema = form({
   cards: z.record(z.string(), z.record(z.string(), z.unknown())),
 });
 
-/** A task in a file. */
 export type RecordedTask = Readonly<z.output<typeof task>>;
 export type TaskPage = Readonly<z.output<typeof taskPage>>;
 export type TaskFile = Readonly<z.output<typeof taskFileSchema>>;
@@ -109,12 +107,7 @@ function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.ou
   throw new LangoError('invalid-input', text, { hint: 'A file of `lango tasks export` is one.' });
 }
 
-/** Makes a file of tasks. Equal tasks give equal bytes. */
-export function taskFile(parts: Pick<TaskFile, 'tasks' | 'elsewhere' | 'cards' | 'content'>): TaskFile {
-  return { format: FORMAT, version: VERSION, ...parts };
-}
-
-/** Writes a file as text: canonical JSON, and a line feed. */
+/** Writes a file as text: canonical JSON, and a line feed. Equal tasks give equal bytes. */
 export function taskFileText(file: TaskFile): string {
   return `${canonicalJson(file)}\n`;
 }

@@ -3,7 +3,7 @@ import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import type { CaseResult } from '../../src/core/evaluations.js';
-import { taskFile, taskFileText, type RecordedTask } from '../../src/replay/task-file.js';
+import { taskFileText, type RecordedTask } from '../../src/replay/task-file.js';
 import { status } from '../support/scripted-server.js';
 import { message, RUN_START, runEnd } from '../suites/task-store-fixtures.js';
 import { writePast } from './past.js';
@@ -61,7 +61,14 @@ async function fillRuns(folder: string): Promise<void> {
           };
           await writeFile(
             record,
-            taskFileText(taskFile({ tasks: [task], elsewhere: [], cards: {}, content: true })),
+            taskFileText({
+              format: 'lango-task',
+              version: 1,
+              tasks: [task],
+              elsewhere: [],
+              cards: {},
+              content: true,
+            }),
           );
           results.push({
             ...{ name: text, file: 'evals/shop.yaml', model: of, repeat, passed, taskId: id, record },

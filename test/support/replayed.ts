@@ -5,7 +5,7 @@ import type { AgentLimits } from '../../src/core/agent.js';
 import type { Scope, TaskRecord } from '../../src/core/task.js';
 import { createTaskRecords } from '../../src/replay/collect.js';
 import { replayTask } from '../../src/replay/replay.js';
-import { taskFile, type RecordedTask } from '../../src/replay/task-file.js';
+import type { RecordedTask } from '../../src/replay/task-file.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
 
 const { config } = resolveConfig({ env: readEnv(), overrides: { home: '/nowhere' }, settings: {} });
@@ -20,7 +20,7 @@ export async function recordOf(
   limits = DEFAULT_LIMITS,
 ): Promise<RecordedTask> {
   const node = { id: 'here', version: 'test' };
-  const read = createTaskRecords({ tasks: store, limits, node });
+  const read = createTaskRecords(store, limits, node);
   let { task, next } = await read(scope, id, 0);
   while (next !== undefined) {
     const more = await read(scope, id, next);
@@ -37,7 +37,14 @@ export async function differences(
   let replayed = 0;
   const found: unknown[] = [];
   for (const task of tasks) {
-    const report = await replayTask(taskFile({ content: true, tasks: [task], elsewhere: [], cards: {} }));
+    const report = await replayTask({
+      format: 'lango-task',
+      version: 1,
+      content: true,
+      tasks: [task],
+      elsewhere: [],
+      cards: {},
+    });
     replayed += report.tasks;
     const types = task.events.map(({ body }) => body.type).join(' ');
     if (report.divergence) found.push({ ...report.divergence, types });
