@@ -52,13 +52,12 @@ const expectation = z
   .partial()
   .superRefine((given, context) => {
     const subjects = Object.keys(SUBJECTS).filter((key) => key in given);
-    const refuse = (message: string) => context.addIssue({ code: 'custom', message });
     if (subjects.length !== 1)
-      refuse(`must have exactly one of these keys: ${Object.keys(SUBJECTS).join(', ')}`);
+      context.addIssue(`must have exactly one of these keys: ${Object.keys(SUBJECTS).join(', ')}`);
     const isCall = 'tool' in given || 'asked' in given;
     if (!isCall && ('times' in given || 'most' in given))
-      refuse('`times` and `most` belong to `tool` or `asked`');
-    if (given.arguments && !given.tool) refuse('`arguments` belongs to `tool`');
+      context.addIssue('`times` and `most` belong to `tool` or `asked`');
+    if (given.arguments && !given.tool) context.addIssue('`arguments` belongs to `tool`');
   });
 
 const stub = z.strictObject({
@@ -98,10 +97,9 @@ const evalCase = z
   .required({ name: true, expect: true })
   .superRefine((given, context) => {
     if (given.record !== undefined) return;
-    const refuse = (message: string) => context.addIssue({ code: 'custom', message });
-    if (given.messages === undefined) refuse('must have a `record` or `messages`');
-    if (given.tools === 'recorded') refuse('has `tools: recorded` without a `record`');
-    if (given.at !== undefined) refuse('has `at` without a `record`');
+    if (given.messages === undefined) context.addIssue('must have a `record` or `messages`');
+    if (given.tools === 'recorded') context.addIssue('has `tools: recorded` without a `record`');
+    if (given.at !== undefined) context.addIssue('has `at` without a `record`');
   });
 
 const model = z.union([
@@ -129,7 +127,11 @@ const caseFile = z
     cases: z
       .array(evalCase)
       .min(1)
-      .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'two have the same name')
+      .superRefine((cases, context) => {
+        const names = cases.map(({ name }) => name);
+        const twice = names.find((name, index) => names.indexOf(name) < index);
+        if (twice !== undefined) context.addIssue(`two have the name "${twice}"`);
+      })
       .describe('The cases.'),
   })
   .partial()

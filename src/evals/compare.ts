@@ -41,14 +41,10 @@ function changeOf(before: readonly number[], now: readonly number[], byChance: b
   return rise > 0 ? 'better' : 'worse';
 }
 
-interface Sample {
-  readonly mean: number;
-  readonly deviation: number;
-  readonly size: number;
-}
+type Sample = ReturnType<typeof sampleOf>;
 
 /** The mean of repeats with its spread. */
-function sampleOf(values: readonly number[]): Sample {
+function sampleOf(values: readonly number[]) {
   const size = values.length;
   const mean = sum(values) / size;
   const deviation = Math.sqrt(sum(values.map((value) => (value - mean) ** 2)) / (size - 1));
