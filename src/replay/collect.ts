@@ -61,7 +61,8 @@ export async function wholeTask(
   }
   if (events.length <= most) return { ...task, events };
   const text = `Task ${task.id} has more than ${most} events, which are too many to work on here.`;
-  throw new LangoError('too-large', text, { hint: 'Use lango replay --current, or lango diff.' });
+  const hint = most === MAX_EVENTS ? 'Use lango replay --current, or lango diff.' : undefined;
+  throw new LangoError('too-large', text, { hint });
 }
 
 /** The contents of a reference are in the event, so the reference itself is left out. */
