@@ -63,7 +63,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
   let wasRepaired = false;
   for (let turn = 1; ; turn += 1) {
     const step = `t${turn}`;
-    if (!run.recorded(step)?.result) conversation.add(...(await readable(messages.unread())));
+    conversation.add(...(await readable(messages.unread(readBefore(run, turn)))));
     const { system, functions } = options.setUpTurn(conversation.messages);
     // After the set-up, like a clearing of this turn itself, so that a resumed run finds the same functions.
     conversation.begin(turn);
@@ -76,7 +76,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       ...(options.output && { output: options.output.schema }),
     };
     const answer = await takeTurn({
-      ...{ ...options, step, conversation, requests, request },
+      ...{ ...options, step, conversation, requests, request, readCount: messages.readCount },
       fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
     });
     if ('state' in answer) return answer;
@@ -97,7 +97,7 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       author = done.author;
     }
     // The answer ends the run, unless the user sent more messages meanwhile.
-    const unread = author === undefined ? [] : messages.unread();
+    const unread = author === undefined ? [] : messages.unread(readBefore(run, turn + 1) || undefined);
     if (author !== undefined && (unread.length === 0 || last)) {
       if (calls.length > 0) return { state: 'completed', author };
       const end = conclude(run, answer, options);
@@ -107,6 +107,12 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
     }
     conversation.add(...(await readable(unread)));
   }
+}
+
+/** The number of messages that the model had got before a recorded turn, or 0 where it is not known; undefined for a new turn. */
+function readBefore(run: Run, turn: number): number | undefined {
+  const result = run.recorded(`t${turn}`)?.result;
+  return result?.type === 'turn-end' ? (result.readCount ?? 0) : undefined;
 }
 
 /** Returns the end of a run whose last turn is its answer. */

@@ -34,6 +34,8 @@ export interface TurnOptions {
   readonly budget: Budget;
   readonly conversation: ContextWindow;
   readonly requests: AskedRequests;
+  /** The number of messages of the task that were read. */
+  readonly readCount: number;
   /** The request without the conversation. */
   readonly request: Omit<Request, 'messages'>;
   /** Whether the request holds text from outside; the output is marked the same. */
@@ -44,7 +46,7 @@ export interface TurnOptions {
 
 /** Returns the recorded output of this turn, or asks the model and streams its text into the journal. */
 export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> {
-  const { run, step, model, budget, fromOutside } = options;
+  const { run, step, model, budget, fromOutside, readCount } = options;
   const recorded = run.recorded(step);
   if (recorded?.result?.type === 'turn-end') {
     await budget.settle(step, recorded.result.usage);
@@ -64,6 +66,7 @@ export async function takeTurn(options: TurnOptions): Promise<TurnEnd | RunEnd> 
     usage: given.usage,
     ...(fromOutside && { fromOutside }),
     ...(refusal && { refusal }),
+    ...(readCount > 1 && { readCount }),
     asked: options.requests.describe(given.request, given.answer.by ?? model.id),
   };
   const turnEnd = scrubEvent(whole, run.scrubber);

@@ -38,11 +38,15 @@ export class UserMessages {
     return this.#run.inputs.slice(0, 1).map(({ message: { parts } }) => ({ role: 'user', parts }));
   }
 
-  /** Returns the messages that came since the last call. */
-  unread(): readonly ModelMessage[] {
-    const { inputs } = this.#run;
+  /** The number of messages that the model has got, or will not get. */
+  get readCount(): number {
+    return this.#readCount;
+  }
+
+  /** Returns the messages that came since the last call, up to a number of all messages. */
+  unread(upTo?: number): readonly ModelMessage[] {
     const notForModel = this.#notForModel();
-    const unread = inputs.slice(this.#readCount);
+    const unread = this.#run.inputs.slice(this.#readCount, upTo);
     this.#readCount += unread.length;
     return unread.flatMap(({ message }) => {
       const parts = notForModel.has(message.id) ? [] : withoutReplies(message.parts);

@@ -237,6 +237,8 @@ export const eventBody = z.discriminatedUnion('type', [
     /** Why the vendor's filter refused, in its words. */
     refusal: text.optional(),
     asked: askedRequest.optional(),
+    /** The number of messages of the task that the request followed, where it is more than the first. */
+    readCount: z.number().int().min(2).optional(),
   }),
   /** The requests of this turn and of later ones hold no more what is cleared here. */
   typed('results-cleared', { step: text, ...clearing.shape }),

@@ -102,7 +102,7 @@ const TAKEN: ReadonlySet<string> = new Set(
  * References repeat what is elsewhere, nobody can know who was watching, requests hold prompts that are not in the record,
  * and questions have other times.
  */
-const NOT_COMPARED: ReadonlySet<string> = new Set(['from', 'isLive', 'asked', 'expiresAt']);
+const NOT_COMPARED: ReadonlySet<string> = new Set('from isLive asked expiresAt readCount'.split(' '));
 
 /** The events by what they belong to. `comparable` leaves of a body what must be the same. */
 function lanesOf(
@@ -232,7 +232,7 @@ const DEEDS: ReadonlySet<string> = new Set(
 /** The members that are others in every task. */
 const LEFT_OUT: ReadonlySet<string> = new Set(
   (
-    'id key hash callId taskId contextId peerContextId usage asked expiresAt lastChunk fromOutside metadata ' +
+    'id key hash callId taskId contextId peerContextId usage asked readCount expiresAt lastChunk fromOutside metadata ' +
     'extensions referenceTaskIds block'
   ).split(' '),
 );

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { isLangoError } from '../../src/core/errors.js';
+import { textOf } from '../../src/core/message.js';
 import { replyPart } from '../../src/core/questions.js';
 import type { RunEnd } from '../../src/core/run.js';
 import type { EffectClass } from '../../src/core/task.js';
@@ -116,6 +117,30 @@ describe('after a crash at any event', () => {
       expect(content).toMatch(isKnown ? /^exec_start of a$/ : /^there is no function "exec_start"/);
       expect(content.includes('its outcome is unknown')).toBe(isBegun && !isKnown);
     }
+  });
+
+  it('one agent finds each message where it was when the model read it', async () => {
+    const script = ['a', 'b', 'c'].map((path) => call(['fs_read', { path }]));
+    const { agent, model } = flat([...script, say('done')], { tools: [toolNamed('fs_read')] });
+    /** The task after a crash that left `count` results, and one more message. */
+    const cutAfter = (run: MemoryRun, count: number, message: string): MemoryRun => {
+      const results = run.events.filter(({ body }) => body.type === 'tool-result');
+      return run.resumed(results[count - 1]!.seq).followedBy(message);
+    };
+    const first = MemoryRun.of('lango-agent', 'read all');
+    await first.perform(agent);
+    const second = cutAfter(first, 1, 'and say when');
+    await second.perform(agent);
+    const third = cutAfter(second, 2, 'and why');
+    await third.perform(agent);
+    const said = model.requests
+      .at(-1)!
+      .messages.map((each) => ('parts' in each ? textOf(each.parts) : each.role));
+    const answered = ['assistant', 'results'];
+    expect(said).toEqual([
+      ...['read all', ...answered, 'and say when'],
+      ...[...answered, 'and why', ...answered],
+    ]);
   });
 
   it('one agent never makes a denied call', async () => {
