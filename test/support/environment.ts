@@ -53,9 +53,9 @@ function keepProcess(): () => void {
     for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
     Object.assign(process.env, env);
     if (process.cwd() !== folder) process.chdir(folder);
-    // What is new stays: packages keep their state there.
+    // New keys stay: packages keep their state there.
     for (const [key, before] of globals) Reflect.defineProperty(globalThis, key, before);
-    // But the handlers of events, to which Jest adds those of the next file.
+    // Except the handlers of events, to which Jest adds those of the next file.
     Reflect.deleteProperty(globalThis, Symbol.for('EVENT_HANDLERS'));
   };
 }

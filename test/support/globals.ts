@@ -2,7 +2,7 @@ import type * as Jest from '@jest/globals';
 
 type Globals = typeof Jest;
 
-/** What a test file and its helpers get for '@jest/globals': names of the file that runs. */
+/** The names that a test file and its helpers get for '@jest/globals': those of the file that runs. */
 export let afterAll: Globals['afterAll'];
 export let afterEach: Globals['afterEach'];
 export let beforeAll: Globals['beforeAll'];
