@@ -51,17 +51,20 @@ export function instructionBlocks(instruction: string, { houseRules = '' }: Pick
   return [instruction, ...rules].filter((text) => text !== '').map((text) => ({ text, stable: true }));
 }
 
+/** Writes a day. Made by the first turn: to make one takes longer than all else of a block. */
+let days: Intl.DateTimeFormat | undefined;
+
 /** Makes the block with the date and, for the scope of a task, with the machine and workspace that the agent works in. */
 export function surroundingsBlock(
   { system, workspace, now }: Surroundings & { readonly now: Date },
   scope?: Scope,
 ): SystemBlock {
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  const today = now.toLocaleDateString('en-CA', { dateStyle: 'full' });
+  days ??= new Intl.DateTimeFormat('en-CA', { dateStyle: 'full' });
+  const { timeZone } = days.resolvedOptions();
   const folder = scope && workspace(scope);
   const at = folder === undefined ? '' : `, ${folder}`;
   const here = scope ? ` You act on ${system}; relative paths begin in the workspace${at}.` : '';
-  return { text: `Today is ${today}; the time zone is ${timeZone}.${here}`, stable: false };
+  return { text: `Today is ${days.format(now)}; the time zone is ${timeZone}.${here}`, stable: false };
 }
 
 /** Returns text that is added to the instruction of one run; undefined for none. */

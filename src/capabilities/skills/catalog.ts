@@ -129,10 +129,10 @@ export class SkillCatalog {
   }
 
   async #scan({ folder, within, origin }: SkillLocation): Promise<readonly StoredSkill[]> {
-    const limit = await realpath(within).catch(() => undefined);
-    if (limit === undefined) return [];
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
+    const limit = folders.length > 0 ? await realpath(within).catch(() => undefined) : undefined;
+    if (limit === undefined) return [];
     const names = folders.map(({ name }) => name).sort();
     const skills = await Promise.all(
       names.slice(0, SKILLS_MAX).map(async (name) => {
