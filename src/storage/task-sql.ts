@@ -86,13 +86,18 @@ export function taskSql(dialect: Dialect) {
     /** Tasks that wait with an expired question. */
     expired: `SELECT * FROM tasks ${using('tasks_by_expiry')}
       WHERE expires_at <= ? AND agent IN ${items('text')} ORDER BY expires_at${skipLocked}`,
-    /** Whether there is anything to claim, by the clock `now`: SQL. */
-    waits: (now: string) => `SELECT EXISTS (
+    /**
+     * Whether there is anything to claim, by the clock `now`: SQL. With EXISTS in place of the orders, PostgreSQL hopes to meet
+     * such a task soon in another index or without one, and reads all tasks when there is none.
+     */
+    waits: (now: string) => `SELECT (
         SELECT 1 FROM tasks ${using('tasks_by_expiry')} WHERE expires_at <= ${now} AND agent IN ${items('text', '@agents')}
-      ) OR EXISTS (
+        ORDER BY expires_at LIMIT 1
+      ) IS NOT NULL OR (
         SELECT 1 FROM tasks ${using('tasks_live')}
         WHERE ${LIVE} AND (lease_by IS NULL OR lease_until <= ${now}) AND agent IN ${items('text', '@agents')}
-      ) AS waits`,
+        ORDER BY level, tenant, owner, id LIMIT 1
+      ) IS NOT NULL AS waits`,
     /** The next level of delegation with unfinished tasks. */
     level: `SELECT level FROM tasks ${using('tasks_live')} WHERE ${LIVE} AND level > ? ORDER BY level LIMIT 1`,
     /** The oldest waiting task of the next owner after the given one, but of no owner in the list of [tenant, owner]. */
