@@ -33,11 +33,12 @@ interface Given {
   readonly purpose?: Purpose | undefined;
 }
 
-/** Checks each key alone, then the rules between keys. Returns every finding at once. */
-export function checkSettings(given: Given): Checked {
+/** Checks each key alone, then the rules between keys. Returns every finding at once. Yields between steps that take long. */
+export function* checkSettings(given: Given): Generator<void, Checked> {
   const { values, schema, base, purpose } = given;
   const result = schema.zod.safeParse(values, PARSE_OPTIONS);
   if (result.success) {
+    yield;
     const settings = withPaths(schema, result.data, base);
     const findings = rulesFor(given).flatMap((rule) => rule.check(settings, base));
     return findings.length === 0 ? { settings } : { findings };

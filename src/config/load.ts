@@ -53,12 +53,7 @@ interface ResolveOptions extends LoadOptions {
 
 /** Reads the configuration file, if there is one, and resolves it. Throws `invalid-config` that lists all problems. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const reading = await readSource(options);
-  // Reading, checking and using thousands of added agents each take a while: other work runs in between.
-  await nextTurn();
-  const loaded = orThrow(tryResolve(reading, options));
-  await nextTurn();
-  return loaded;
+  return orThrow(await inTurns(resolveSteps(await readSource(options), options)));
 }
 
 /** Returns the problems that `loadConfig` would report, in the order of the file; if there are none, those that `further` finds. */
@@ -67,7 +62,7 @@ export async function checkConfig(
   further: (loaded: LoadedConfig) => Promise<readonly Finding[]> = async () => [],
 ): Promise<readonly Problem[]> {
   const reading = await readSource(options);
-  const { loaded, problems } = tryResolve(reading, options);
+  const { loaded, problems } = await inTurns(resolveSteps(reading, options));
   if (!loaded) return problems;
   const findings = await further(loaded);
   return findings.map((one) => toProblem(one, reading.source)).sort(byLocation);
@@ -79,7 +74,7 @@ export function resolveConfig(options: ResolveOptions): LoadedConfig {
   capabilities.forEach(assertForeign);
   const schema =
     capabilities.length === 0 ? shippedSchema() : new SettingsSchema([...CAPABILITIES, ...capabilities]);
-  return orThrow(tryResolve({ file: undefined, schema, source: objectSource(settings) }, options));
+  return orThrow(atOnce(resolveSteps({ file: undefined, schema, source: objectSource(settings) }, options)));
 }
 
 let shipped: SettingsSchema | undefined;
@@ -92,6 +87,22 @@ export function shippedSchema(): SettingsSchema {
 type Attempt =
   | { readonly loaded: LoadedConfig; readonly problems?: undefined }
   | { readonly loaded?: undefined; readonly problems: readonly Problem[] };
+
+/** Does each step of the work in a turn of its own: with thousands of agents each takes a while, and other work runs in between. */
+async function inTurns<T>(work: Generator<void, T>): Promise<T> {
+  for (;;) {
+    await nextTurn();
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+
+function atOnce<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
 
 function orThrow(result: Attempt): LoadedConfig {
   if (result.problems !== undefined) throw problemsError(result.problems, HINT);
@@ -200,19 +211,26 @@ function mayBeUnset(path: Path, schema: SettingsSchema, { purpose }: LoadOptions
   return schema.isSecret(path) && (purpose === 'call' || !schema.opensData(keyOf(path)));
 }
 
-function tryResolve({ source, file, schema, ...reading }: Reading, options: LoadOptions): Attempt {
+/** Resolves a configuration in several steps, each of which reads all settings once. */
+function* resolveSteps(
+  { source, file, schema, ...reading }: Reading,
+  options: LoadOptions,
+): Generator<void, Attempt> {
   if (source.values !== undefined && !isGroup(source.values))
     return { problems: [{ at: source.locate([]), key: '', text: 'must be a group of keys' }] };
   const layered = layer(source.values ?? {}, {
     ...options,
     variables: schema.capabilities.flatMap(({ variables = [] }) => variables),
   });
+  yield;
   const { values, origins, sources } = layered;
   const exposedSecret = reading.exposedSecret ?? layered.exposed;
   const base = { home: homeOf(options), configFile: file, exposedSecret };
   const { purpose } = options;
   const isCall = purpose === 'call';
-  const checked = checkSettings({ values: isCall ? callValues(values) : values, schema, base, purpose });
+  const given = { values: isCall ? callValues(values) : values, schema, base, purpose };
+  const checked = yield* checkSettings(given);
+  yield;
   const isNeeded = (key: string) => purpose !== 'show' && (purpose !== 'data' || schema.opensData(key));
   const unread = layered.problems.filter(({ key }) => isNeeded(key));
   const sourceProblems = [...source.problems, ...unread].filter(({ key }) => !isCall || concernsCall(key));
@@ -225,6 +243,7 @@ function tryResolve({ source, file, schema, ...reading }: Reading, options: Load
   const config = configOf(schema, settings, { base, sources });
   const { added = [] } = reading;
   const secrets = secretsOf(schema, settings, config);
+  yield;
   return { loaded: { config, secrets, schema, settings, origins, added } };
 }
 
