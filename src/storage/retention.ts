@@ -66,7 +66,7 @@ interface RetentionParts {
   /** Undefined when other processes remove tasks too. */
   readonly counts: TaskCounts | undefined;
   /** Removes a message from the inbox by its key, unless it has become another task since. */
-  readonly forgetMessage: (key: Buffer, task: RemovedTask) => Query<unknown>;
+  readonly forgetMessage: (key: string, task: RemovedTask) => Query<unknown>;
 }
 
 /** Lists and removes ended tasks, in the same database. */

@@ -45,8 +45,8 @@ interface Received {
 /** Maps the messages that were sent to tasks. A message without a context is forgotten after a while. */
 export interface Inbox {
   find(sent: SentMessage): Query<Received | undefined>;
-  /** Call it when `find` found nothing in the same transaction. Returns 0 for a message that was sent before. */
-  add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'key' | 'head'>, context: TaskContext): Query<number>;
+  /** Call it when `find` found nothing in the same transaction. */
+  add(sent: SentMessage, task: Pick<TaskRow, 'id' | 'key' | 'head'>, context: TaskContext): Query<unknown>;
 }
 
 interface InboxKey extends Scope {
@@ -56,12 +56,15 @@ interface InboxKey extends Scope {
   readonly messageId: string;
 }
 
-/** The key of a message in `inbox`: a hash, as contexts have any length, and short keys keep the index small. */
-export function inboxKey({ tenant, owner, agent, context, messageId }: InboxKey): Buffer {
-  return hash('sha256', JSON.stringify([tenant, owner, agent, context, messageId]), 'buffer');
+/**
+ * The key of a message in `inbox`, in hexadecimal digits: a hash, as contexts have any length, and short keys keep the index
+ * small.
+ */
+export function inboxKey({ tenant, owner, agent, context, messageId }: InboxKey): string {
+  return hash('sha256', JSON.stringify([tenant, owner, agent, context, messageId]), 'hex');
 }
 
-export function keyOfSent({ scope, agent, givenContextId: context = '', message }: SentMessage): Buffer {
+export function keyOfSent({ scope, agent, givenContextId: context = '', message }: SentMessage): string {
   return inboxKey({ tenant: scope.tenant, owner: scope.owner, agent, context, messageId: message.id });
 }
 

@@ -144,7 +144,7 @@ export const FREE_DEAD = `
 const KEYS = new WeakMap<SentMessage, Buffer>();
 
 export function keptKeyOf(sent: SentMessage): Buffer {
-  const key = KEYS.get(sent) ?? keyOfSent(sent);
+  const key = KEYS.get(sent) ?? Buffer.from(keyOfSent(sent), 'hex');
   KEYS.set(sent, key);
   return key;
 }
@@ -163,5 +163,5 @@ export const inboxOf = (knownMs: number): Inbox => ({
 });
 
 /** Removes a message by its key, unless it has become another task since. */
-export const forgetMessage = (key: Buffer, { id }: Pick<TaskRow, 'id'>): Query<number> =>
-  run('DELETE FROM inbox WHERE key = ? AND task = ?', key, id);
+export const forgetMessage = (key: string, { id }: Pick<TaskRow, 'id'>): Query<number> =>
+  run('DELETE FROM inbox WHERE key = ? AND task = ?', Buffer.from(key, 'hex'), id);

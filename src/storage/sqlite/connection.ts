@@ -140,7 +140,7 @@ function migrate(database: Database.Database, version: number, logger: Logger): 
   // The function of version 23.
   database.function('inbox_key', { varargs: true }, (...names: unknown[]) => {
     const [tenant, owner, agent, context, messageId] = names as [string, string, string, string, string];
-    return inboxKey({ tenant, owner, agent, context, messageId });
+    return Buffer.from(inboxKey({ tenant, owner, agent, context, messageId }), 'hex');
   });
   const apply = database.transaction(() => {
     for (const sql of steps) database.exec(sql);

@@ -65,7 +65,7 @@ export const MIGRATIONS: readonly string[] = [
   TASK_USE,
   // 25
   FORKS,
-  // 26: new rows of the inbox, in the order of their tasks, until they are moved: see inbox.ts.
+  // 26: new rows of the inbox, in the order of their tasks.
   `CREATE TABLE recent_inbox (
     -- 0 or 1: one part is moved while the other one gets new rows.
     part INTEGER NOT NULL,
@@ -75,4 +75,10 @@ export const MIGRATIONS: readonly string[] = [
     at INTEGER NOT NULL,
     PRIMARY KEY (part, task, key)
   ) STRICT, WITHOUT ROWID;`,
+  // 27: the key in the inbox of the message that made a task, until it is moved: see inbox.ts.
+  `INSERT INTO inbox SELECT key, task, seq, at FROM recent_inbox WHERE true ORDER BY key
+    ON CONFLICT DO UPDATE SET task = excluded.task, seq = excluded.seq, at = excluded.at WHERE excluded.at >= inbox.at;
+  DROP TABLE recent_inbox;
+  ALTER TABLE tasks ADD COLUMN sent BLOB;
+  INSERT INTO meta (key, value) SELECT 'inbox_moved', coalesce(max(key), 0) FROM tasks;`,
 ];

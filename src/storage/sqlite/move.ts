@@ -8,9 +8,9 @@ import { MOVE_ALL } from './inbox.js';
 import { openConnection, type ConnectionOptions } from './connection.js';
 import { openSqliteStorage } from './storage.js';
 
-/** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own; `recent_inbox` is empty by then. */
+/** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own. */
 const TABLES = `SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'
-  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT IN ('meta', 'capabilities', 'recent_inbox') ORDER BY name`;
+  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT IN ('meta', 'capabilities') ORDER BY name`;
 
 type SqlValue = bigint | string | Buffer | null;
 
@@ -18,6 +18,9 @@ type SqlValue = bigint | string | Buffer | null;
 const CONVERTED: Readonly<Record<string, string>> = {
   'inbox.task': `coalesce((SELECT id FROM tasks WHERE key = task), (SELECT id FROM removed_tasks WHERE key = task), '')`,
 };
+
+/** The columns that PostgreSQL does not have. `inbox` has the messages of all tasks by then. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['tasks.sent']);
 
 interface MoveSourceOptions extends ConnectionOptions {
   readonly tables: readonly CapabilityTables[];
@@ -70,7 +73,9 @@ interface Column {
 
 function readTable(database: Database.Database, name: string, move: TableMove | undefined): MovedTable {
   const all = database.pragma(`table_info(${name})`) as readonly Column[];
-  const columns = all.map((column) => column.name).filter((column) => !move?.filled?.includes(column));
+  const columns = all
+    .map((column) => column.name)
+    .filter((column) => !move?.filled?.includes(column) && !LEFT_OUT.has(`${name}.${column}`));
   const listed = columns.map((column) => CONVERTED[`${name}.${column}`] ?? `"${column}"`).join(', ');
   // Numbers are read as big integers, so that none loses a digit.
   const each = database.prepare<[], SqlValue[]>(`SELECT ${listed} FROM ${name}`).raw().safeIntegers();

@@ -23,7 +23,6 @@ import type { SqliteInbox } from './inbox.js';
 import type { PushWrites } from '../push-store.js';
 import type { RecentEvents } from '../recent-events.js';
 import { type TaskCounts, listTasks } from '../task-list.js';
-import type { TaskContext } from '../task-changes.js';
 import {
   addInput,
   cancelTask,
@@ -36,7 +35,7 @@ import {
   setDamagedAside,
 } from '../task-changes.js';
 import { taskSql, type TaskSql } from '../task-sql.js';
-import { acceptTask, appendEvents, renewLeases } from './task-writes.js';
+import { acceptTask, appendEvents, renewLeases, type SqliteContext } from './task-writes.js';
 import { LAST_KEY, NOTE_CRASH, RELEASE_ALL, TAKE_CRASH } from './task-writes.js';
 
 /** Parts that are shared with other stores of the same database. */
@@ -191,7 +190,7 @@ export class SqliteTaskStore implements TaskStore {
     return database.run(withContents(this.#sql, taskId, events));
   }
 
-  #write<Result>(work: (context: TaskContext) => Query<Result>): Promise<Result> {
+  #write<Result>(work: (context: SqliteContext) => Query<Result>): Promise<Result> {
     const { inbox, pushes } = this.#parts;
     return this.#database.commit((touch) => {
       const now = this.#database.clock();

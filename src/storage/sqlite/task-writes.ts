@@ -6,13 +6,14 @@ import type { TaskRow } from '../rows.js';
 import type { EncodedBatch, EncodedStart, TaskContext } from '../task-changes.js';
 import { earlierOrRoom, earlierOutcome, fenced, insertEvents, newTaskColumns } from '../task-changes.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
+import type { SqliteInbox } from './inbox.js';
 
 /*
  * The parameters of what is written most have no names: finding the values by name takes as long as the insert itself.
  */
 const INSERT_TASK = `INSERT INTO tasks (key, ${TASK_COLUMNS.join(', ')}, lease_until, ended_before,
-    status_at, created_at, epoch, crashes, cancel_requested)
-  VALUES (?, ${TASK_COLUMNS.map(() => '?').join(', ')}, ?, ?, ?, ?, 1, 0, 0)`;
+    status_at, created_at, sent, epoch, crashes, cancel_requested)
+  VALUES (?, ${TASK_COLUMNS.map(() => '?').join(', ')}, ?, ?, ?, ?, unhex(?), 1, 0, 0)`;
 /** For events that do not change the state. Updates no index. */
 const ADVANCE = 'UPDATE tasks SET head = ?, lease_until = ?, crashes = iif(?, 0, crashes) WHERE key = ?';
 /** For events that change the state. */
@@ -33,13 +34,18 @@ export const RELEASE_ALL = `UPDATE tasks INDEXED BY tasks_live
 export const NOTE_CRASH = "INSERT OR REPLACE INTO meta (key, value) VALUES ('crash', ?)";
 export const TAKE_CRASH = "DELETE FROM meta WHERE key = 'crash' RETURNING value";
 
+/** The context of changes to tasks that are written for this database. */
+export interface SqliteContext extends TaskContext {
+  readonly inbox: SqliteInbox;
+}
+
 interface KeyedStart extends EncodedStart {
   /** Above the keys of all tasks that the database ever had. */
   readonly key: number;
 }
 
-/** Writes inbox row, task row and first events. A repeated message writes nothing and returns the first one's outcome. */
-export function* acceptTask(context: TaskContext, entry: NewTask, start: KeyedStart): Query<AcceptOutcome> {
+/** Writes a task with its message's key, and its first events. A repeated message writes nothing and returns the first one's outcome. */
+export function* acceptTask(context: SqliteContext, entry: NewTask, start: KeyedStart): Query<AcceptOutcome> {
   const { scope, id, push } = entry;
   const { inbox, pushes, now } = context;
   const { message, firstEvents, worker, key } = start;
@@ -48,14 +54,14 @@ export function* acceptTask(context: TaskContext, entry: NewTask, start: KeyedSt
     const earlier = yield* earlierOrRoom(context, entry, waits);
     if (earlier) return earlier;
   }
-  if ((yield* inbox.add(entry, { id, key, head: 1 }, context)) === 0)
-    return (yield* earlierOutcome(context, entry))!;
+  const sent = yield* inbox.addNew(entry, key, now);
+  if (sent === undefined) return (yield* earlierOutcome(context, entry))!;
   const row = newTaskColumns(entry, start);
   const values = TASK_COLUMNS.map((column) => row[column]);
   const leaseUntil = waits ? 0 : now + LEASE_MS;
   // No later task is stored yet, so all that will be have a larger key.
   const endedBefore = isTerminal(row.state) ? key : null;
-  yield* run(INSERT_TASK, key, ...values, leaseUntil, endedBefore, now, now);
+  yield* run(INSERT_TASK, key, ...values, leaseUntil, endedBefore, now, now, sent);
   yield* insertEvents(context, { id, key, head: row.head }, [message, ...firstEvents.events]);
   if (push) yield* pushes.put({ scope, taskId: id }, push, { cursor: 1, now });
   return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: !waits };
