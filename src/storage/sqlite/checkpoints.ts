@@ -6,10 +6,13 @@ import { errorText } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import { pause } from '../../core/time.js';
 
-/** A checkpoint starts when this many pages of the log (32 MB) are not in the database file yet. */
-const CHECKPOINT_AT_PAGES = 8_000;
-/** Under constant writes no checkpoint catches up with the log, so at this size one checkpoint blocks the writes. */
-const LOG_LIMIT_PAGES = 32_000;
+/** A checkpoint starts when this many pages of the log (16 MB) are not in the database file yet. */
+const CHECKPOINT_AT_PAGES = 4_000;
+/**
+ * Under constant writes no checkpoint catches up with the log, so at this size one checkpoint blocks the writes. It is less
+ * than the size that the file of the log keeps (see connection.ts), as writing over it is cheaper than making it longer.
+ */
+const LOG_LIMIT_PAGES = 14_000;
 /** The number of commits between two checks of the log. A check takes as long as a small commit. */
 const COMMITS_PER_CHECK = 8;
 /** An idle thread is ended after this time, to free its memory. */
@@ -60,7 +63,11 @@ export class Checkpoints {
   async #checkpoint(log: number): Promise<void> {
     try {
       await this.#checkpointOnThread();
-      if (log > LOG_LIMIT_PAGES) this.#checkpointHere();
+      if (log > LOG_LIMIT_PAGES) {
+        // What was written during the first one, so that little is left for the one that blocks.
+        await this.#checkpointOnThread();
+        this.#checkpointHere();
+      }
     } catch (error) {
       this.#warn(error);
       this.close();
