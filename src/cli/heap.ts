@@ -29,7 +29,7 @@ const CHECK_MS = 1_000;
 /** The server counts as idle when it used less CPU time than this since the last check, in microseconds. */
 const IDLE_CPU_MICROSECONDS = 30_000;
 /** Memory is released only when it has grown by more than this, in bytes, because releasing costs a pause. */
-const WORTH_BYTES = 24 * 1024 * 1024;
+const WORTH_BYTES = 8 * 1024 * 1024;
 
 type Collect = (options: { type: 'major'; flavor: 'last-resort'; execution: 'sync' }) => void;
 
