@@ -1,7 +1,7 @@
 import { isLangoError, LangoError } from '../core/errors.js';
 import type { Scrubber } from '../core/secrets.js';
 import { joinOrigins } from '../core/origin.js';
-import type { EventBody, LiveText, NewEvent } from '../core/task.js';
+import type { LiveText, NewEvent } from '../core/task.js';
 import { AlarmClock } from '../core/time.js';
 import { EventScrubber } from './event-scrubber.js';
 
@@ -16,6 +16,8 @@ const TEXT_EVENT_CHARACTERS = 4 * 1024;
 
 /** The last events that a task may have are reserved for closing its run. */
 const RESERVED_EVENTS = 10;
+/** The most text that is scrubbed at once: each piece costs as much as this much of it. */
+const TEXT_SCRUBBED_CHARACTERS = 1024;
 
 /** Whether a task with `head` events accepts no more of them. */
 export function isFull(head: number, limit: number): boolean {
@@ -63,6 +65,9 @@ export class EventWriter {
   /** The texts that are shown and not emitted yet, by artifact, before they are scrubbed. */
   readonly #previews = new Map<string, LiveText>();
   #pending: NewEvent[] = [];
+  /** Emitted text that goes on, whose pieces are scrubbed as one before anybody reads them. */
+  #more: LiveText | undefined;
+  #moreText = '';
   #pendingText = 0;
   readonly #waiting: Waiting[] = [];
   #busy = false;
@@ -93,6 +98,7 @@ export class EventWriter {
 
   /** Resolves once the event and all events before it are durable. */
   async append(event: NewEvent): Promise<void> {
+    this.#emitMore();
     this.#unpreview(event);
     const events = this.#scrubber.scrub(event, false);
     if (events.length === 0) return this.settle();
@@ -106,13 +112,40 @@ export class EventWriter {
 
   /** Returns at once. The event is written with the next batch, and dropped after a failure. */
   emit(event: NewEvent): void {
+    if (this.#more && goesOn(this.#more, event)) {
+      this.#moreText += event.body.text;
+      if (this.#moreText.length >= TEXT_SCRUBBED_CHARACTERS) this.#emitMore();
+      return;
+    }
+    this.#emitMore();
+    if (this.#mayWait(event)) [this.#more, this.#moreText] = [event, event.body.text];
+    else this.#emitNow(event);
+    if (this.#alarm) this.#options.onLiveText();
+  }
+
+  #emitNow(event: NewEvent): void {
     const isLive = this.#unpreview(event);
     for (const scrubbed of this.#scrubber.scrub(event, true))
       this.#enqueue(isLive ? asLive(scrubbed) : scrubbed);
   }
 
+  #emitMore(): void {
+    if (!this.#more) return;
+    const { author, body } = this.#more;
+    this.#more = undefined;
+    this.#emitNow({ author, body: { ...body, text: this.#moreText } });
+  }
+
+  /** Whether text goes on where the newest one ended, which is to be written soon, and the task has room for it. */
+  #mayWait(event: NewEvent): event is LiveText {
+    const last = this.#pending.at(-1);
+    if (!this.#alarm || !last || !isText(last) || this.#previews.size > 0) return false;
+    return goesOn(last, event) && !isFull(this.#written + RESERVED_EVENTS, this.#options.limit);
+  }
+
   /** Shows text that will be emitted later. */
   preview({ author, body }: LiveText): void {
+    this.#emitMore();
     const known = this.#previews.get(body.artifactId)?.body;
     const joined = known && !body.replace ? { ...known, text: known.text + body.text } : body;
     this.#previews.set(body.artifactId, { author, body: joined });
@@ -125,6 +158,7 @@ export class EventWriter {
    */
   liveText(after: number): readonly LiveText[] {
     if (this.#busy || this.#failure || after < this.#head) return [];
+    this.#emitMore();
     const next = this.#pending.findIndex(({ body }) => body.type !== 'text-delta' || body.replace);
     const count = next < 0 ? this.#pending.length : next;
     for (let index = 0; index < count; index += 1) this.#pending[index] = asLive(this.#pending[index]!);
@@ -153,7 +187,6 @@ export class EventWriter {
       this.#soon ??= setImmediate(() => this.#flush());
     } else {
       this.#alarm ??= CLOCK.after(TEXT_DELAY_MS, () => this.#flush(), TEXT_EACH_MS);
-      this.#options.onLiveText();
     }
   }
 
@@ -192,6 +225,7 @@ export class EventWriter {
   }
 
   #flush(): void {
+    this.#emitMore();
     this.#alarm?.[Symbol.dispose]();
     clearImmediate(this.#soon);
     this.#alarm = undefined;
@@ -223,15 +257,28 @@ export class EventWriter {
       : new LangoError('storage', 'The journal could not be written.', { cause: error });
     for (const { reject } of [...waiting, ...this.#waiting.splice(0)]) reject(this.#failure);
     this.#pending = [];
+    this.#more = undefined;
     this.#alarm?.[Symbol.dispose]();
+    this.#alarm = undefined;
     this.#options.onFailure(this.#failure);
   }
 }
 
+function isText(event: NewEvent): event is LiveText {
+  return event.body.type === 'text-delta';
+}
+
+/** Whether an event is text that goes on the text of `last`, and differs from it in nothing else. */
+function goesOn({ author, body: before }: LiveText, event: NewEvent): event is LiveText {
+  if (!isText(event) || event.author !== author) return false;
+  const { artifactId, name, isMessage, replace, lastChunk, from } = event.body;
+  if (replace || lastChunk || from || before.lastChunk || before.from) return false;
+  return artifactId === before.artifactId && name === before.name && isMessage === before.isMessage;
+}
+
 function joinText(last: NewEvent, next: NewEvent): NewEvent | undefined {
-  const before: EventBody = last.body;
-  const after: EventBody = next.body;
-  if (before.type !== 'text-delta' || after.type !== 'text-delta') return undefined;
+  if (!isText(last) || !isText(next)) return undefined;
+  const [before, after] = [last.body, next.body];
   if (after.replace || before.name !== after.name) return undefined;
   if (before.artifactId !== after.artifactId || last.author !== next.author) return undefined;
   if (before.text.length >= TEXT_EVENT_CHARACTERS) return undefined;
