@@ -20,6 +20,18 @@ interface Turn {
   readonly tokens: number;
 }
 
+/** The turns that were made of events, which the store keeps for the next messages of a conversation. */
+const MADE = new WeakMap<EventBody, { readonly of: string; readonly turns: readonly Turn[] }>();
+
+/** Makes the turns of an event, or returns those that were made `of` the same values before. */
+function madeOnce(body: EventBody, of: string, make: () => readonly Turn[]): readonly Turn[] {
+  const known = MADE.get(body);
+  if (known?.of === of) return known.turns;
+  const turns = make();
+  MADE.set(body, { of, turns });
+  return turns;
+}
+
 /**
  * Turns the journal events of a session's earlier tasks (oldest first, grouped by task) into a conversation for a model. It
  * begins with a user's message, or is empty.
@@ -52,10 +64,12 @@ function turnsOf(
   return kept.flatMap((event, index) => {
     const { body } = event;
     const author = event.author ?? rootAgentName;
-    if (body.type === 'message') return userTurn(withoutReplies(body.message.parts), maxBytes);
+    if (body.type === 'message')
+      return madeOnce(body, `${maxBytes}`, () => userTurn(withoutReplies(body.message.parts), maxBytes));
     if (body.type === 'run-end') return endTurn(author, body, kept[index - 1]);
     if (body.type !== 'turn-end' || body.content.length === 0) return [];
-    return [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
+    const answer = () => [answerTurn(author, body.content, results.get(body.step) ?? new Map())];
+    return functionCalls(body.content).length === 0 ? madeOnce(body, author, answer) : answer();
   });
 }
 

@@ -36,6 +36,13 @@ export function mapMembers<Value, Result>(
   return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, convert(value, name)]));
 }
 
+/** Freezes plain data with all objects in it, so that it can be shared. */
+export function freezeData<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const member of Object.values(value)) freezeData(member);
+  return Object.freeze(value);
+}
+
 /** Parses a JSON text; undefined when it is none. */
 export function parseJson(text: string): unknown {
   try {

@@ -39,6 +39,16 @@ export const CHANGED_COLUMNS = [
 
 const EVENT_COLUMNS = ['seq', 'at', 'author', 'type', 'body', 'checksum'] as const;
 
+/**
+ * The earlier tasks of a conversation, which are read newest first: the walk goes backwards. The task to stop at may have
+ * been removed; ids rise with time.
+ */
+const EARLIER = `context = CAST(@contextId AS TEXT) AND agent = CAST(@agent AS TEXT)
+        AND owner = CAST(@owner AS TEXT) AND tenant = CAST(@tenant AS TEXT)
+        AND tasks.key < (SELECT key FROM tasks WHERE id = @id)
+        AND (@unfinished = 1 OR ended_before <= (SELECT key FROM tasks WHERE id = @id))
+        AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= @after ORDER BY id DESC LIMIT 1), 0)`;
+
 export type TaskSql = ReturnType<typeof taskSql>;
 
 /** The statements about tasks that all databases understand. The parameters stand in the order of the question marks. */
@@ -73,16 +83,13 @@ export function taskSql(dialect: Dialect) {
       SELECT span.id AS task, ${row}
       FROM span ${orderedJoin} events ON task = span.key AND seq >= first AND seq < last + ${MAX_ROW_EVENTS}`,
     setAside: 'UPDATE events SET seq = -seq WHERE task = ? AND seq >= ?',
-    /** Newest first: walks the tasks of the context backwards. The task to stop at may have been removed; ids rise with time. */
     sessionEvents: `SELECT tasks.id AS task, ${row}
       FROM tasks ${using('tasks_by_context')} ${orderedJoin} events ON events.task = tasks.key
-      WHERE context = CAST(@contextId AS TEXT) AND agent = CAST(@agent AS TEXT)
-        AND owner = CAST(@owner AS TEXT) AND tenant = CAST(@tenant AS TEXT)
-        AND tasks.key < (SELECT key FROM tasks WHERE id = @id)
-        AND (@unfinished = 1 OR ended_before <= (SELECT key FROM tasks WHERE id = @id))
-        AND tasks.key > coalesce((SELECT key FROM tasks WHERE id <= @after ORDER BY id DESC LIMIT 1), 0)
-        AND type IN (${SESSION_LIST}) AND seq > 0
+      WHERE ${EARLIER} AND type IN (${SESSION_LIST}) AND seq > 0
       ORDER BY tasks.key DESC, seq DESC LIMIT CAST(@limit AS INTEGER)`,
+    /** The tasks that `sessionEvents` reads. */
+    sessionHeads: `SELECT id, head FROM tasks ${using('tasks_by_context')} WHERE ${EARLIER}
+      ORDER BY key DESC LIMIT CAST(@limit AS INTEGER)`,
     /** Tasks that wait with an expired question. */
     expired: `SELECT * FROM tasks ${using('tasks_by_expiry')}
       WHERE expires_at <= ? AND agent IN ${items('text')} ORDER BY expires_at${skipLocked}`,

@@ -40,6 +40,15 @@ function authors(messages: readonly ModelMessage[]): string[] {
 const read = call(['fs_read', { path: 'a' }]);
 
 describe('the events adapter', () => {
+  it('makes the messages of an event once, and again for another limit or root agent', () => {
+    const events = [user('1', 'hi '.repeat(50)), answered('1', 't1', say('hello'))];
+    const first = adapter().toMessages(events);
+    const again = adapter().toMessages(events);
+    expect(again.map((message, index) => message === first[index])).toEqual([true, true]);
+    expect(authors(adapter({ rootAgentName: 'somebody' }).toMessages(events))).toEqual(['somebody']);
+    expect(JSON.stringify(adapter({ historyTokens: 100 }).toMessages(events))).toContain('the whole text');
+  });
+
   it('A1 gives an event its stored author', () => {
     const events = [user('1', 'hi'), answered('1', 't1', { ...say('hello'), author: 'lango-orchestrator' })];
     expect(authors(adapter().toMessages(events))).toEqual(['lango-orchestrator']);

@@ -36,7 +36,8 @@ import {
   retakeTask,
   setDamagedAside,
 } from '../task-changes.js';
-import { DAY_MS, encodeBatch, encodeMessage, sessionEvents, type TaskLimits } from '../task-events.js';
+import { sessionEvents } from '../session-events.js';
+import { DAY_MS, encodeBatch, encodeMessage, type TaskLimits } from '../task-events.js';
 import { listTasks } from '../task-list.js';
 import { taskSql, type TaskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
