@@ -1,4 +1,4 @@
-import { on, once } from 'node:events';
+import { on } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 
@@ -6,6 +6,7 @@ const HEAD_END = '\r\n\r\n';
 /** The end of the last chunk and of the body. JSON contains no bare line breaks, so these bytes occur nowhere else. */
 const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 const SILENCE_MS = 120_000;
+const CLOSED = 'the server closed the connection';
 
 export interface BenchResponse {
   readonly status: number;
@@ -30,7 +31,7 @@ export class Connection {
     socket.setTimeout(SILENCE_MS, () => socket.destroy(new Error('the server was silent for too long')));
     socket.on('data', (bytes) => this.#take(bytes));
     socket.on('error', (error) => this.#settle?.reject(error));
-    socket.on('close', () => this.#settle?.reject(new Error('the server closed the connection')));
+    socket.on('close', () => this.#settle?.reject(new Error(CLOSED)));
   }
 
   static open(port: number): Promise<Connection> {
@@ -48,30 +49,37 @@ export class Connection {
   request(text: string): Promise<BenchResponse> {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
-      this.#socket.write(text);
+      this.#send(text);
     });
   }
 
   /** Sends a request for a stream that never ends, and resolves with the first bytes of its response. */
   async begin(text: string): Promise<void> {
     this.#socket.setTimeout(0);
-    this.#socket.write(text);
-    await once(this.#socket, 'data');
+    await this.until(text, '');
   }
 
-  /** Sends a request for a stream, and resolves once its response holds a text. */
+  /** Sends a request for a stream, and resolves once its response holds a text. Rejects when the connection is closed. */
   async until(text: string, expected: string): Promise<void> {
     let received = '';
-    this.#socket.write(text);
-    for await (const [bytes] of on(this.#socket, 'data') as AsyncIterable<[Buffer]>) {
+    this.#send(text);
+    const answers = on(this.#socket, 'data', { close: ['close'] }) as AsyncIterable<[Buffer]>;
+    for await (const [bytes] of answers) {
       received += bytes.toString();
       if (received.includes(expected)) return;
     }
+    throw new Error(CLOSED);
   }
 
   close(): void {
     this.#settle = undefined;
     this.#socket.destroy();
+  }
+
+  /** Throws when the server has closed the connection: no event tells it a second time. */
+  #send(text: string): void {
+    if (this.#socket.destroyed) throw new Error(CLOSED);
+    this.#socket.write(text);
   }
 
   #take(bytes: Buffer): void {
