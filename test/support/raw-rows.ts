@@ -21,11 +21,23 @@ export function rowsOfFile(file: string): readonly RawTable[] {
       .prepare<[], string>("SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'")
       .pluck()
       .all();
+    // A key of the inbox that is not moved there yet; PostgreSQL has it in the inbox only.
+    const columnsOf = database
+      .prepare<[string], string>("SELECT name FROM pragma_table_info(?) WHERE name <> 'sent'")
+      .pluck();
     return names
       .filter((name) => !name.startsWith('sqlite_') && !LEFT_OUT.test(name))
       .map((name) => {
-        const all = database.prepare<[], SqlValue[]>(`SELECT * FROM "${name}"`).raw().safeIntegers().all();
-        return { name, rows: all.map((row) => row.map(toField)) };
+        const list = columnsOf.all(name).map((column) => `"${column}"`);
+        const all = database.prepare<[], SqlValue[]>(`SELECT ${list.join(', ')} FROM "${name}"`);
+        return {
+          name,
+          rows: all
+            .raw()
+            .safeIntegers()
+            .all()
+            .map((row) => row.map(toField)),
+        };
       });
   } finally {
     database.close();
