@@ -6,13 +6,13 @@ export class KeyedMutex {
   readonly #newest = new ReleasingMap<string, Promise<unknown>>();
 
   /** Calls `work` once all earlier work under `key` is over, however it ended, and settles as `work` does. */
-  async run<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+  run<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     const result = this.#newest.get(key)?.then(work, work) ?? work();
     this.#newest.set(key, result);
-    try {
-      return await result;
-    } finally {
+    const end = (): void => {
       if (this.#newest.get(key) === result) this.#newest.delete(key);
-    }
+    };
+    result.then(end, end);
+    return result;
   }
 }

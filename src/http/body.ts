@@ -124,7 +124,8 @@ async function readBody(
   if (expected <= limits.bodyBytes) {
     const waiting = held?.add(expected);
     if (waiting) await orDiscard(request, waiting);
-    const bytes = (await readArrived(request)) ?? (await collect(request, limits));
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    const bytes = readArrived(request) ?? (await collect(request, limits));
     if (bytes && bytes.length <= limits.bodyBytes) {
       held?.set(bytes.length);
       return bytes;
@@ -154,8 +155,7 @@ function tooLarge(limit: number): LangoError {
 }
 
 /** Returns a small body that arrived in one packet with its headers; undefined if the body is not complete yet. */
-async function readArrived(request: IncomingMessage): Promise<Buffer | undefined> {
-  await new Promise<void>((resolve) => setImmediate(resolve));
+function readArrived(request: IncomingMessage): Buffer | undefined {
   if (!request.complete || request.readableLength === 0) return undefined;
   return request.read() as Buffer;
 }

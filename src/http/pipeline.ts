@@ -68,7 +68,11 @@ export class RequestPipeline {
         shareWithOrigin(response, admission.crossOrigin);
         if (sendPreflight(exchange)) return;
       }
-      await this.#route(exchange);
+      for (const route of this.#options.routes) if (await route(exchange)) return;
+      // The first request that needs express loads it, because a start without it is faster and smaller.
+      this.#webApp ??= createWebApp(this.#mounts, this.#options.logger);
+      attachExchange(exchange);
+      (await this.#webApp)(request, response);
     } catch (error) {
       sendError({ request, response }, error, this.#options.logger);
     }
@@ -139,16 +143,6 @@ export class RequestPipeline {
       this.#options.logger.debug('request', { ...logFields, method, path, status, ms: Math.round(ms) });
     });
     return exchange;
-  }
-
-  async #route(exchange: Exchange): Promise<void> {
-    for (const route of this.#options.routes) {
-      if (await route(exchange)) return;
-    }
-    // The first request that needs express loads it, because a start without it is faster and smaller.
-    this.#webApp ??= createWebApp(this.#mounts, this.#options.logger);
-    attachExchange(exchange);
-    (await this.#webApp)(exchange.request, exchange.response);
   }
 }
 

@@ -97,14 +97,14 @@ export class EventWriter {
   }
 
   /** Resolves once the event and all events before it are durable. */
-  async append(event: NewEvent): Promise<void> {
-    this.#emitMore();
-    this.#unpreview(event);
-    const events = this.#scrubber.scrub(event, false);
-    if (events.length === 0) return this.settle();
-    if (this.#failure) throw this.#failure;
-    for (const scrubbed of events) this.#push(scrubbed);
-    await new Promise<void>((resolve, reject) => {
+  append(event: NewEvent): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#emitMore();
+      this.#unpreview(event);
+      const events = this.#scrubber.scrub(event, false);
+      if (events.length === 0) return resolve(this.settle());
+      if (this.#failure) throw this.#failure;
+      for (const scrubbed of events) this.#push(scrubbed);
       this.#waiting.push({ resolve, reject });
       this.#flush();
     });

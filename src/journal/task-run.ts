@@ -272,7 +272,7 @@ export class TaskRun implements Run {
   /** Reads what others appended up to `head` (a cancel request, a message): now, or after the append under way. */
   notify(head: number): void {
     this.#notified = Math.max(this.#notified, head);
-    void this.#readNew();
+    if (this.#notified > this.#seen) void this.#readNew();
   }
 
   async #readNew(): Promise<void> {
@@ -336,7 +336,10 @@ export class FirstAppend {
     this.#worker = worker;
     this.task = taskOfNew(entry, Date.now());
     this.outcome = new Promise((resolve) => (this.#resolve = resolve));
-    this.outcome.then(() => (this.#isStored = true)).catch(() => undefined);
+    this.outcome.then(
+      () => (this.#isStored = true),
+      () => undefined,
+    );
   }
 
   /** True after the commit. A store with several connections may not find the task before. */

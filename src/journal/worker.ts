@@ -134,7 +134,7 @@ export class Worker {
       const { store, worker, disk } = this.#options;
       const earlier = await store.findEarlier(entry);
       if (earlier) return earlier;
-      await disk?.admit(scope, message);
+      if (disk) await disk.admit(scope, message);
       const level = levelOf(entry.grant);
       if (this.#leases.isStopped || !this.#slots.isOpen(level, scope)) return this.#queue(entry);
       const firstAppend = new FirstAppend(store, entry, worker);

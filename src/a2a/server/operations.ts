@@ -86,7 +86,7 @@ type StreamRow<Sent> = Row<Sent, Events>;
 
 export const OPERATIONS = {
   SendMessage: unary('SendMessage', {
-    run: async (to, ...call) => sendResult(await to.sendMessage(...call)),
+    run: (to, ...call) => to.sendMessage(...call).then(sendResult),
     result: SendMessageResponse,
     changes: ({ message }) => message?.taskId,
   }),
