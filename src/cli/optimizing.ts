@@ -12,12 +12,14 @@ export function startUnoptimized(): void {
   setFlagsFromString('--no-maglev');
 }
 
-/** Lets V8 optimize code, from now on. What it compiled is kept for the next start before, under the flags of a start. */
+/**
+ * Lets V8 optimize code, from now on, with the last of its compilers alone: the one in between, Maglev, leaves 40 MB of
+ * arenas. What V8 compiled is kept for the next start before, under the flags of a start.
+ */
 export function optimize(): void {
   if (isGiven()) return;
   flushCompileCache();
   setFlagsFromString('--opt');
-  setFlagsFromString('--maglev');
 }
 
 function isGiven(): boolean {
