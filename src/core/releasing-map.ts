@@ -1,10 +1,23 @@
 /**
+ * Holds a value until it is emptied. Not an object literal: V8 allocates the literals of a place among its old objects once
+ * it has seen some of them live on, and with them the values, which then keep all that they refer to until the next full
+ * garbage collection.
+ */
+export class Box<Value> {
+  value: Value | undefined;
+
+  constructor(value: Value) {
+    this.value = value;
+  }
+}
+
+/**
  * A map that releases deleted values at once, for thousands of large values that come and go. When V8's `Map` outgrows its
  * table, the old table keeps its entries and refers to the new one; once it is in the old generation, deleted values stay
  * in memory until the next full garbage collection.
  */
 export class ReleasingMap<Key, Value> {
-  readonly #boxes = new Map<Key, { value: Value | undefined }>();
+  readonly #boxes = new Map<Key, Box<Value>>();
 
   get(key: Key): Value | undefined {
     return this.#boxes.get(key)?.value;
@@ -13,7 +26,7 @@ export class ReleasingMap<Key, Value> {
   /** Puts the key at the end, as a `Map` does with a new key. */
   set(key: Key, value: Value): void {
     this.delete(key);
-    this.#boxes.set(key, { value });
+    this.#boxes.set(key, new Box(value));
   }
 
   delete(key: Key): void {

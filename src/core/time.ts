@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LangoError } from './errors.js';
+import { Box } from './releasing-map.js';
 
 /** The longest time that `setTimeout` can wait; with a longer one it fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -44,11 +45,15 @@ export class Timer implements Disposable {
   }
 }
 
-interface Alarm {
+/** Emptied once it is called or cancelled. */
+class Alarm extends Box<() => void> {
   /** By `performance.now()`. */
   readonly at: number;
-  /** Undefined once it is called or cancelled: see `ReleasingMap`. */
-  call: (() => void) | undefined;
+
+  constructor(at: number, call: () => void) {
+    super(call);
+    this.at = at;
+  }
 }
 
 /** Waits for many times that are seldom reached, such as the ends of time limits, with one timer that lets the process end. */
@@ -64,7 +69,7 @@ export class AlarmClock {
    */
   after(ms: number, call: () => void, eachMs = 0): Disposable {
     const end = performance.now() + ms;
-    const alarm: Alarm = { at: eachMs > 0 ? end - (end % eachMs) : end, call };
+    const alarm = new Alarm(eachMs > 0 ? end - (end % eachMs) : end, call);
     this.#alarms.add(alarm);
     if (alarm.at < this.#next) this.#wakeAt(alarm.at);
     return { [Symbol.dispose]: () => void this.#take(alarm) };
@@ -86,9 +91,9 @@ export class AlarmClock {
     for (const call of calls) call?.();
   }
 
-  #take(alarm: Alarm): Alarm['call'] {
-    const { call } = alarm;
-    alarm.call = undefined;
+  #take(alarm: Alarm): Alarm['value'] {
+    const { value: call } = alarm;
+    alarm.value = undefined;
     this.#alarms.delete(alarm);
     return call;
   }

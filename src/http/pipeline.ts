@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { serverStopping } from '../core/errors.js';
 import { attachExchange, type HttpRoute } from '../core/http.js';
+import { Box } from '../core/releasing-map.js';
 import { waitAtMost } from '../core/time.js';
 import type { Admission, AdmissionRules } from './admission.js';
 import { createAdmission, sendPreflight, shareWithOrigin } from './admission.js';
@@ -35,7 +36,7 @@ export class RequestPipeline {
   readonly #mounts: readonly Mount[];
   readonly #closing = new AbortController();
   /** Each in a box that is emptied, for the reason that `ReleasingMap` gives. */
-  readonly #open = new Set<{ exchange: Exchange | undefined }>();
+  readonly #open = new Set<Box<Exchange>>();
   #isStopping = false;
   #baseUrl: string | undefined;
   #whenIdle: (() => void) | undefined;
@@ -90,7 +91,7 @@ export class RequestPipeline {
   async drain(): Promise<void> {
     this.announceStop();
     this.#closing.abort(serverStopping());
-    for (const { exchange } of this.#open) exchange?.stop();
+    for (const { value: exchange } of this.#open) exchange?.stop();
     if (!this.isIdle) {
       const idle = new Promise<void>((resolve) => (this.#whenIdle = resolve));
       await waitAtMost(this.#options.limits.drainSeconds * 1_000, idle);
@@ -105,7 +106,7 @@ export class RequestPipeline {
 
   /** Closes the connections of exchanges that are still open. */
   cut(): void {
-    for (const { exchange } of this.#open) exchange?.response.destroy();
+    for (const { value: exchange } of this.#open) exchange?.response.destroy();
   }
 
   #claims({ method = 'GET', url = '/' }: IncomingMessage): boolean {
@@ -127,11 +128,11 @@ export class RequestPipeline {
     if (this.#options.hsts) response.setHeader('Strict-Transport-Security', HSTS);
     const startedAt = performance.now();
     this.#baseUrl ??= exchange.baseUrl;
-    const open: { exchange: Exchange | undefined } = { exchange };
+    const open = new Box(exchange);
     this.#open.add(open);
     // Not `once`, which takes more memory for as long as a stream lasts: the event comes once.
     response.on('close', () => {
-      open.exchange = undefined;
+      open.value = undefined;
       this.#open.delete(open);
       exchange.closed();
       if (this.isIdle) this.#whenIdle?.();
