@@ -38,8 +38,8 @@ export interface HttpExchange {
   answered(): void;
 }
 
-/** Serves some paths of the host; resolves with false, with nothing written, for others. The host sends its errors. */
-export type HttpRoute = (exchange: HttpExchange) => Promise<boolean>;
+/** Serves some paths of the host; returns false, with nothing written, for others. The host sends its errors. */
+export type HttpRoute = (exchange: HttpExchange) => boolean | Promise<boolean>;
 
 const EXCHANGES = new WeakMap<IncomingMessage, HttpExchange>();
 

@@ -34,7 +34,7 @@ export async function readJson(
   if (earlierBody !== undefined && !Buffer.isBuffer(earlierBody))
     return checkParsed(earlierBody.json, limits);
   assertJsonType(request);
-  const bytes = await readBytes(request, limits, held);
+  const bytes = await bytesOf(request, limits, held);
   if (bytes.length === 0) throw new LangoError('invalid-input', 'The request has no body; JSON is expected.');
   if (!isUtf8(bytes)) throw new LangoError('invalid-input', 'The body is not UTF-8 text.');
   const memberCount = assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });
@@ -53,12 +53,18 @@ export async function readBytes(
   limits: BytesLimits,
   held?: HeldBytes,
 ): Promise<Buffer> {
+  return bytesOf(request, limits, held);
+}
+
+function bytesOf(request: IncomingMessage, limits: BytesLimits, held?: HeldBytes): Buffer | Promise<Buffer> {
   const earlierBody = bodyOfOtherParser(request);
-  if (earlierBody !== undefined && !Buffer.isBuffer(earlierBody)) throw bodyAlreadyRead();
-  if (earlierBody === undefined) assertNotCompressed(request);
-  const bytes = earlierBody ?? (await readBody(request, limits, held));
-  if (bytes.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
-  return bytes;
+  if (earlierBody === undefined) {
+    assertNotCompressed(request);
+    return readBody(request, limits, held);
+  }
+  if (!Buffer.isBuffer(earlierBody)) throw bodyAlreadyRead();
+  if (earlierBody.length > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+  return earlierBody;
 }
 
 /** The body that a parser such as `express.json()` has read; undefined without one. Throws `unavailable` if it is lost. */

@@ -84,7 +84,7 @@ class TaskJournal implements RunningJournal {
 
   /** Resolves after the commit of inbox row, task row and message event. No client hears of a task before that. */
   async submit(given: Submission): Promise<Accepted> {
-    const taskId = given.taskId ?? (await this.#taskDecidedBy(given));
+    const taskId = given.taskId ?? (mayDecide(given) ? await this.#taskDecidedBy(given) : undefined);
     const scrubber = this.#secrets.scrubber(given.scope);
     const message = scrubMessage(wellFormed(given.message), scrubber);
     const submission = {
@@ -155,7 +155,6 @@ class TaskJournal implements RunningJournal {
    */
   async #taskDecidedBy({ scope, agent, contextId, message }: Submission): Promise<string | undefined> {
     const text = textOf(message.parts);
-    if (contextId === undefined || !isDecision(text)) return undefined;
     const query = { agent, contextId, state: 'input-required', pageSize: 100 } as const;
     const { tasks } = await this.#store.list(scope, query);
     const waiting = tasks.filter((task) => questionsOf(task).some(({ kind }) => kind !== 'input'));
@@ -238,7 +237,9 @@ function inputError(why: 'not-found' | 'already-ended', taskId: string): LangoEr
 
 const BARE_YES = /^(?:yes|ok|okay|approve|approved)[.!]?$/i;
 
-/** Whether a text says nothing but a decision, of any question, or a bare "yes". */
-function isDecision(text: string): boolean {
-  return DECISION.test(text.trim()) || BARE_YES.test(text.trim());
+/** Whether a message says nothing but a decision, of any question, or a bare "yes", and names a context. */
+function mayDecide({ contextId, message }: Submission): boolean {
+  if (contextId === undefined) return false;
+  const text = textOf(message.parts).trim();
+  return DECISION.test(text) || BARE_YES.test(text);
 }

@@ -46,14 +46,17 @@ export class RunAppends {
   }
 
   /** Resolves with the new head once the events are durable. Await it before the next call. Rejects like `TaskStore.append`. */
-  async append(events: readonly NewEvent[]): Promise<number> {
+  append(events: readonly NewEvent[]): Promise<number> {
     const first = this.#first;
     this.#first = undefined;
-    const { store } = this.#options;
+    return first ? first(events).then((head) => (this.#head = head)) : this.#append(events);
+  }
+
+  async #append(events: readonly NewEvent[]): Promise<number> {
     try {
-      this.#head = await (first ? first(events) : store.append(this.#fence, events));
+      this.#head = await this.#options.store.append(this.#fence, events);
     } catch (error) {
-      if (first || !isOutage(error)) throw error;
+      if (!isOutage(error)) throw error;
       this.#run.logger.warn('the events of a run are kept until the database is back', {
         error: error.message,
       });

@@ -34,7 +34,7 @@ export async function workOn(
   replay: Replay,
   options: RunWorkOptions,
 ): Promise<'again' | 'later' | 'never'> {
-  using _limit = limitTime(run, options);
+  const limit = limitTime(run, options);
   const known = run.inputs.length;
   try {
     const result = await runAgent(run, replay, options);
@@ -47,6 +47,8 @@ export async function workOn(
   } catch (error) {
     const level = isLangoError(error, 'fenced') ? 'info' : 'error';
     run.logger[level]('a run ended without its run-end event', { error: errorText(error) });
+  } finally {
+    limit[Symbol.dispose]();
   }
   return 'later';
 }

@@ -272,11 +272,10 @@ export class TaskRun implements Run {
   /** Reads what others appended up to `head` (a cancel request, a message): now, or after the append under way. */
   notify(head: number): void {
     this.#notified = Math.max(this.#notified, head);
-    if (this.#notified > this.#seen) void this.#readNew();
+    if (this.#notified > this.#seen && !this.#reading && !this.#writer.busy) void this.#readNew();
   }
 
   async #readNew(): Promise<void> {
-    if (this.#reading || this.#writer.busy) return;
     this.#reading = true;
     try {
       while (this.#notified > this.#seen) {
@@ -336,10 +335,6 @@ export class FirstAppend {
     this.#worker = worker;
     this.task = taskOfNew(entry, Date.now());
     this.outcome = new Promise((resolve) => (this.#resolve = resolve));
-    this.outcome.then(
-      () => (this.#isStored = true),
-      () => undefined,
-    );
   }
 
   /** True after the commit. A store with several connections may not find the task before. */
@@ -359,16 +354,21 @@ export class FirstAppend {
 
   /** Stores the task with the first events of its run. Call it once. Resolves with the head. */
   async append(events: readonly NewEvent[]): Promise<number> {
-    const acceptWith = (firstEvents: readonly NewEvent[]) =>
-      this.#store.accept(this.#entry, { worker: this.#worker, firstEvents });
-    const accepted = acceptWith(events);
-    const outcome = await accepted.catch((error: unknown) => {
+    let outcome: AcceptOutcome;
+    try {
+      outcome = await this.#accept(events);
+    } catch (error) {
       // Either the message or the run's events cannot be stored. Storing the message alone tells which.
-      this.#resolve(isLangoError(error, 'storage') ? accepted : acceptWith([]));
+      this.#resolve(isLangoError(error, 'storage') ? Promise.reject(error) : this.#accept([]));
       throw error;
-    });
+    }
+    this.#isStored = true;
     this.#resolve(outcome);
     if (outcome.kind === 'accepted') return outcome.seq + events.length;
     throw new LangoError('fenced', 'Another process accepted the message first.');
+  }
+
+  #accept(firstEvents: readonly NewEvent[]): Promise<AcceptOutcome> {
+    return this.#store.accept(this.#entry, { worker: this.#worker, firstEvents });
   }
 }

@@ -132,7 +132,8 @@ export class Worker {
     const { scope, agent, message } = entry;
     return this.#messages.run(`${scopeKey(scope)} ${agent} ${message.id}`, async () => {
       const { store, worker, disk } = this.#options;
-      const earlier = await store.findEarlier(entry);
+      const found = store.findEarlier(entry);
+      const earlier = found instanceof Promise ? await found : found;
       if (earlier) return earlier;
       if (disk) await disk.admit(scope, message);
       const level = levelOf(entry.grant);
@@ -140,7 +141,7 @@ export class Worker {
       const firstAppend = new FirstAppend(store, entry, worker);
       this.#slots.acquire(level, scope);
       this.#begin(firstAppend.task, firstAppend.replay(), firstAppend);
-      return firstAppend.outcome;
+      return await firstAppend.outcome;
     });
   }
 

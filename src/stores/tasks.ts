@@ -12,7 +12,7 @@ import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
  */
 export interface TaskStore extends Pick<Journal, 'get' | 'list' | 'read'> {
   /** Returns what `accept` gives for an earlier message; undefined for a new one. Rejects with `too-many` (push configs). */
-  findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined>;
+  findEarlier(entry: NewTask): EarlierOutcome | undefined | Promise<EarlierOutcome | undefined>;
   /**
    * Creates a task in one transaction: its inbox row, its task row, event 1 and the events of `start`. Without `start` the
    * task waits for `claim`. The outcome holds the task as of event 1. For a message id that this owner sent to this agent

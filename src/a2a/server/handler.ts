@@ -91,9 +91,8 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const accepted = await this.#submit(params, context);
     const { historyLength = DEFAULT_HISTORY_LENGTH, returnImmediately } = params.configuration ?? {};
     const view = { historyLength, includeArtifacts: true, asked: call.extensions };
-    return returnImmediately === true
-      ? this.#begun(accepted, view, call)
-      : this.#settled(accepted, view, call);
+    const waits = returnImmediately !== true;
+    return await (waits ? this.#settled(accepted, view, call) : this.#begun(accepted, view, call));
   }
 
   sendMessageStream(params: SendMessageRequest, context: ServerCallContext) {

@@ -22,19 +22,22 @@ const OWN_STATUS: readonly number[] = [-32000, -32603];
 
 type Id = string | number | null;
 
-/** Serves one JSON-RPC 2.0 request (A2A 1.0 section 9). Never rejects. */
+/** Serves one JSON-RPC 2.0 request (A2A 1.0 section 9). Resolves with true, and never rejects. */
 export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent, streaming: Streaming) {
   let id = 'null';
   // Clients of 0.3 that asked for a stream read a response of status 200 as a stream, errors included.
   let asEvent = false;
   try {
     const caller = await exchange.caller();
-    const body = await readBody(exchange);
+    const body: unknown = await exchange.readJson().catch(refuseJson);
     // The response to an invalid request, or one of an unknown version, has its id, when that can be read.
     if (isJsonObject(body) && isId(body['id'])) id = idTextOf(body);
     const call = new HttpCall(exchange, caller, VERSIONS);
     const envelope = toEnvelope(body);
-    if (envelope.id === undefined) return await notify(exchange, agent, { envelope, call });
+    if (envelope.id === undefined) {
+      await notify(exchange, agent, { envelope, call });
+      return true;
+    }
     const { operation, dialect } = requireMethod(envelope.method, call.named);
     asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
     const params = dialect.params(operation.name, requireParams(envelope.params));
@@ -50,6 +53,7 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
       });
     else sendJson(exchange, { status, type: JSON_TYPE, body, headers });
   }
+  return true;
 }
 
 /** Holds neither the body nor the parameters: a stream has it for as long as it lasts. */
@@ -124,13 +128,10 @@ class JsonRpcFault extends Error {
   }
 }
 
-async function readBody(exchange: HttpExchange): Promise<unknown> {
-  try {
-    return await exchange.readJson();
-  } catch (error) {
-    if (isLangoError(error, 'invalid-input')) throw new JsonRpcFault(PARSE_ERROR, error.message);
-    throw error;
-  }
+/** Rejects for a body that could not be read as JSON. */
+function refuseJson(error: unknown): never {
+  if (isLangoError(error, 'invalid-input')) throw new JsonRpcFault(PARSE_ERROR, error.message);
+  throw error;
 }
 
 type Envelope = ReturnType<typeof toEnvelope>;

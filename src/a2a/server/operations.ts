@@ -150,9 +150,15 @@ function unary<Name extends OperationName, Result>(
     changes: row.changes !== undefined,
     async call(request) {
       const params = admittedParams(name, request, row.changes !== undefined);
-      const result = row.run(request.agent.handler, params, request.context);
       const change = row.changes && { name, request, task: row.changes(params) };
-      const message = await (change ? audited(change, result) : result);
+      let message: Result;
+      try {
+        message = await row.run(request.agent.handler, params, request.context);
+      } catch (error) {
+        if (change) audit(change, outcomeOf(error));
+        throw error;
+      }
+      if (change) auditDone(change, message);
       return {
         message,
         toJson: () => jsonWithGenerations(row.result.toJSON(message, params), message) as Json,
@@ -207,16 +213,13 @@ function admitViewer(name: string, request: Request, isChange: boolean): void {
   if (isChange) throw readingOnly(scope);
 }
 
-/** Writes one line for the audit once the change is made, or was refused. */
-async function audited<Result>(change: Change, work: Promise<Result>): Promise<Result> {
-  try {
-    const result = await work;
-    audit({ ...change, task: taskIn(result) || change.task }, 'ok');
-    return result;
-  } catch (error) {
-    audit(change, isLangoError(error) ? error.code : 'internal');
-    throw error;
-  }
+/** Writes the line for the audit of a change that is made. */
+function auditDone({ name, request, task }: Change, result: unknown): void {
+  audit({ name, request, task: taskIn(result) || task }, 'ok');
+}
+
+function outcomeOf(error: unknown): Parameters<Audit>[0]['outcome'] {
+  return isLangoError(error) ? error.code : 'internal';
 }
 
 function taskIn(response: unknown): string | undefined {
@@ -228,12 +231,14 @@ function taskIn(response: unknown): string | undefined {
 function auditedStream(change: Change, events: Events): AsyncIterable<StreamResponse> {
   const first = async (): ReturnType<Events['next']> => {
     next = () => events.next();
-    const beginning = events.next();
-    await audited(
-      change,
-      beginning.then(({ value }) => value ?? undefined),
-    );
-    return beginning;
+    try {
+      const beginning = await events.next();
+      auditDone(change, beginning.value ?? undefined);
+      return beginning;
+    } catch (error) {
+      audit(change, outcomeOf(error));
+      throw error;
+    }
   };
   let next = first;
   return {

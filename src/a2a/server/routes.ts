@@ -38,7 +38,7 @@ interface A2aRoutesOptions {
 export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
   const streaming = new Streaming(options.limits, options.slots);
   const discovery: Discovery = { cache: new EtagCache(), keys: options.keys };
-  return async (exchange) => {
+  return (exchange) => {
     const { method } = exchange.request;
     const target = targetOf(method, exchange.path, options.root);
     if (!target) return false;
@@ -49,12 +49,15 @@ export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
     if (!agent) {
       const refuse = rest === '' ? sendNoSuchAgent : sendNoSuchPath;
       refuse(exchange, 'There is no agent of that name here.');
-    } else if (isCard) {
+      return true;
+    }
+    if (isCard) {
       const card = agent.card(options.baseUrl ?? exchange.baseUrl);
-      await serveCard(exchange, card, { ...discovery, path: rest });
-    } else if (rest !== '') await serveRest(exchange, { agent, streaming, path: rest });
-    else if (method === 'POST') await serveJsonRpc(exchange, agent, streaming);
-    else sendWrongMethod(exchange, ['POST']);
+      return serveCard(exchange, card, { ...discovery, path: rest }).then(() => true);
+    }
+    if (rest !== '') return serveRest(exchange, { agent, streaming, path: rest }).then(() => true);
+    if (method === 'POST') return serveJsonRpc(exchange, agent, streaming);
+    sendWrongMethod(exchange, ['POST']);
     return true;
   };
 }

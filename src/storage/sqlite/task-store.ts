@@ -69,7 +69,7 @@ export class SqliteTaskStore implements TaskStore {
     database.onTouch((taskId, events) => parts.recent.add(taskId, events));
   }
 
-  async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
+  findEarlier(entry: NewTask): EarlierOutcome | undefined {
     const { inbox, pushes } = this.#parts;
     const context = { sql: this.#sql, inbox, pushes, now: this.#database.clock() };
     return this.#database.readBeforeCommit(earlierOrRoom(context, entry));
