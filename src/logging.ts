@@ -88,9 +88,10 @@ export async function openAudit({ file, secrets, logger }: AuditOptions) {
 }
 
 function auditTo(logger: Logger): Audit {
-  return ({ caller, ...entry }) => {
+  return ({ operation, outcome, caller, agent, by, subject, from, task, traceId, reason }) => {
     const { owner, tenant } = caller ?? {};
-    logger.info('audit', { ...entry, owner: owner || undefined, tenant: tenant || undefined });
+    const who = { owner: owner || undefined, tenant: tenant || undefined };
+    logger.info('audit', { operation, outcome, agent, by, subject, from, task, traceId, reason, ...who });
   };
 }
 

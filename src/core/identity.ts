@@ -55,13 +55,13 @@ export interface AuditEntry {
   readonly outcome: 'ok' | ErrorCode;
   /** Undefined when the caller is not known. */
   readonly caller?: Pick<Caller, 'owner' | 'tenant'>;
-  readonly by?: string; // The operator or the trusted node that acts for `caller`.
+  readonly by?: string | undefined; // The operator or the trusted node that acts for `caller`.
   readonly subject?: string; // The subject of the operation, such as a secret and its use.
   /** The client's address; absent for calls inside the process. */
-  readonly from?: string;
+  readonly from?: string | undefined;
   readonly agent?: string;
-  readonly task?: string;
-  readonly traceId?: string;
+  readonly task?: string | undefined;
+  readonly traceId?: string | undefined;
   /** Why the request was refused; holds no text of the client. */
   readonly reason?: string;
 }

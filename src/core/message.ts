@@ -55,5 +55,7 @@ export function typeOfBytes(bytes: string): string | undefined {
 
 /** Joins the text parts with line breaks; empty without text parts. */
 export function textOf(parts: readonly Part[]): string {
-  return parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
+  const texts: string[] = [];
+  for (const part of parts) if (part.kind === 'text') texts.push(part.text);
+  return texts.join('\n');
 }

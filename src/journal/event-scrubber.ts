@@ -117,7 +117,9 @@ export class EventScrubber {
   #endAll(lastChunk: boolean): readonly NewEvent[] {
     const open = [...this.#texts.values()];
     this.#texts.clear();
-    return open.flatMap((text) => rest(text, lastChunk));
+    const ends: NewEvent[] = [];
+    for (const text of open) ends.push(...rest(text, lastChunk));
+    return ends;
   }
 }
 

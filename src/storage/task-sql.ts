@@ -1,7 +1,7 @@
 import { SUSPECT_CRASHES } from '../stores/tasks.js';
 import { MAX_ROW_EVENTS, SESSION_LIST, type EventRow, type PackedRow } from './event-rows.js';
 import type { TaskRow } from './rows.js';
-import { run, type Dialect, type Query } from '../core/sql.js';
+import type { Dialect, Query } from '../core/sql.js';
 
 export const LIVE = "state IN ('submitted', 'working')";
 export const ENDED = "state IN ('completed', 'failed', 'canceled', 'rejected')";
@@ -153,7 +153,8 @@ export function* insertEventRows(task: number, rows: readonly (EventRow & Packed
     INSERTS[some.length] ??= `INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')})
       VALUES ${some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ')}`;
     const values: unknown[] = [];
-    for (const row of some) values.push(task, ...EVENT_COLUMNS.map((column) => row[column]));
-    yield* run(INSERTS[some.length]!, ...values);
+    for (const { seq, at, author, type, body, checksum } of some)
+      values.push(task, seq, at, author, type, body, checksum);
+    yield { sql: INSERTS[some.length]!, values };
   }
 }

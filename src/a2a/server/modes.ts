@@ -9,10 +9,11 @@ const BYTES = 'application/octet-stream';
 export function assertInputModes(parts: readonly Part[], modes: readonly string[]): void {
   for (const part of parts) {
     assertTrueType(part);
+    const type = part.mediaType === undefined ? impliedType(part) : bareType(part.mediaType);
+    if (modes.includes(type)) continue;
     // A file without a media type may have any type of files that the agent takes.
     const takesFiles = modes.some((mode) => ![TEXT, JSON_TYPE].includes(bareType(mode)));
     if (part.kind === 'file' && part.mediaType === undefined && takesFiles) continue;
-    const type = bareType(part.mediaType ?? impliedType(part));
     if (!modes.some((mode) => covers(bareType(mode), type)))
       throw new LangoError('content-type-not-supported', `This agent does not take ${type}.`, {
         hint: `It takes ${modes.join(', ')}.`,

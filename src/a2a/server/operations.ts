@@ -257,10 +257,7 @@ function audit({ name, request, task }: Change, outcome: Parameters<Audit>[0]['o
   const { scope: caller, viewer, from, trace } = callOf(context);
   agent.audit({
     ...{ operation: name, outcome, caller, agent: agent.name },
-    ...(viewer && { by: viewer.owner }),
-    ...(from === undefined ? {} : { from }),
-    ...(task ? { task } : {}),
-    ...(trace ? { traceId: traceIdOf(trace) } : {}),
+    ...{ by: viewer?.owner, from, task: task || undefined, traceId: trace && traceIdOf(trace) },
   });
 }
 

@@ -122,7 +122,7 @@ export function fromWireMessage(message: WireMessage): Message {
 }
 
 function fromWireParts(parts: readonly WirePart[]): readonly Part[] {
-  return parts.flatMap((part) => fromWirePart(part) ?? []);
+  return parts.map(fromWirePart).filter((part) => part !== undefined);
 }
 
 export function toWireArtifact(artifact: Artifact): WireArtifact {

@@ -36,8 +36,52 @@ const MOVE = `${INTO_INBOX} FROM json_each(?) AS item CROSS JOIN tasks
 export const MOVE_ALL = `${INTO_INBOX} ${NEW} ORDER BY sent ${NEWER_WINS}`;
 const FORGET = 'DELETE FROM inbox WHERE key = unhex(?) AND task = ?';
 
-/** The tasks of messages, by the first digits of their keys. May have some that were not stored. */
-type Tasks = Map<number, number | readonly number[]>;
+/**
+ * The tasks of messages, by the first digits of their keys. May have some that were not stored. A flat table with more than
+ * half of its places free: for each look, a large `Map` waits for memory three times.
+ */
+class Tasks {
+  #prefixes = new Uint32Array(FEWEST_PLACES);
+  /** The keys of the tasks. Zero: a free place. */
+  #tasks = new Float64Array(FEWEST_PLACES);
+  size = 0;
+
+  add(prefix: number, task: number): void {
+    if (this.size * 2 >= this.#tasks.length) this.#grow();
+    const last = this.#tasks.length - 1;
+    let at = prefix & last;
+    for (; this.#tasks[at] !== 0; at = (at + 1) & last)
+      if (this.#tasks[at] === task && this.#prefixes[at] === prefix) return;
+    this.#prefixes[at] = prefix;
+    this.#tasks[at] = task;
+    this.size += 1;
+  }
+
+  of(prefix: number): readonly number[] {
+    const last = this.#tasks.length - 1;
+    let found = NONE;
+    for (let at = prefix & last; this.#tasks[at] !== 0; at = (at + 1) & last)
+      if (this.#prefixes[at] === prefix) found = [...found, this.#tasks[at]!];
+    return found;
+  }
+
+  /** The first digits in order. Those of several tasks come several times. */
+  prefixes(): Uint32Array {
+    return this.#prefixes.filter((_, at) => this.#tasks[at] !== 0).sort();
+  }
+
+  #grow(): void {
+    const [prefixes, tasks] = [this.#prefixes, this.#tasks];
+    this.#prefixes = new Uint32Array(prefixes.length * 2);
+    this.#tasks = new Float64Array(tasks.length * 2);
+    this.size = 0;
+    tasks.forEach((task, at) => task !== 0 && this.add(prefixes[at]!, task));
+  }
+}
+
+const NONE: readonly number[] = [];
+/** A power of two. */
+const FEWEST_PLACES = 1_024;
 
 interface InboxOptions {
   /** The time after which the id of a message without a context is forgotten. Default: a day. */
@@ -88,11 +132,11 @@ export class SqliteInbox implements Inbox {
     const key = this.#keyOf(sent);
     if (yield* this.#find(sent, key, now)) return undefined;
     const recent = (this.#recent ??= yield* this.#load());
-    note(recent, prefixOf(key), task);
+    recent.add(prefixOf(key), task);
     if (this.#isMoving) return key;
     if (!this.#moving && recent.size >= this.#moveAt) {
       this.#moving = { tasks: recent, last: task };
-      this.#recent = new Map();
+      this.#recent = new Tasks();
     }
     if (this.#moving) void this.#move(this.#moving);
     return key;
@@ -105,8 +149,9 @@ export class SqliteInbox implements Inbox {
   *#find(sent: SentMessage, key: string, now: number): ReturnType<Inbox['find']> {
     const forgotten = (sent.givenContextId ?? '') === '' ? now - this.#knownMs : NEVER;
     this.#recent ??= yield* this.#load();
+    const prefix = prefixOf(key);
     for (const tasks of [this.#recent, this.#moving?.tasks])
-      for (const task of tasksOf(tasks, prefixOf(key))) {
+      for (const task of tasks?.of(prefix) ?? NONE) {
         const found = yield* first<{ task: string; seq: number }>(FIND_NEW, task, key, forgotten);
         if (found) return found;
       }
@@ -126,9 +171,9 @@ export class SqliteInbox implements Inbox {
   }
 
   *#load(): Query<Tasks> {
-    const tasks: Tasks = new Map();
+    const tasks = new Tasks();
     for (const { key, prefix } of yield* all<{ key: number; prefix: string }>(LOAD))
-      note(tasks, Number.parseInt(prefix, 16), key);
+      tasks.add(Number.parseInt(prefix, 16), key);
     return tasks;
   }
 
@@ -152,26 +197,12 @@ function prefixOf(key: string): number {
   return Number.parseInt(key.slice(0, PREFIX_DIGITS), 16);
 }
 
-function note(tasks: Tasks, prefix: number, task: number): void {
-  const known = tasksOf(tasks, prefix);
-  if (known.includes(task)) return;
-  tasks.set(prefix, known.length === 0 ? task : [...known, task]);
-}
-
-const NONE: readonly number[] = [];
-
-function tasksOf(tasks: Tasks | undefined, prefix: number): readonly number[] {
-  const found = tasks?.get(prefix);
-  if (found === undefined) return NONE;
-  return typeof found === 'number' ? [found] : found;
-}
-
 /** Yields some of the tasks at a time, in the order of the keys, with the first and the last key that they may have. */
 function* rangesOf(tasks: Tasks): Generator<{ of: string; from: string; to: string }> {
-  const prefixes = Uint32Array.from(tasks.keys()).sort();
+  const prefixes = tasks.prefixes();
   for (let at = 0; at < prefixes.length; at += MOVED_AT_ONCE) {
     const some = prefixes.subarray(at, at + MOVED_AT_ONCE);
-    const of = [...new Set([...some].flatMap((prefix) => tasks.get(prefix)!))];
+    const of = [...new Set([...some].flatMap((prefix) => tasks.of(prefix)))];
     yield { of: JSON.stringify(of), from: bound(some[0]!, '0'), to: bound(some.at(-1)!, 'f') };
   }
 }

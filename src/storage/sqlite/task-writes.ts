@@ -57,11 +57,11 @@ export function* acceptTask(context: SqliteContext, entry: NewTask, start: Keyed
   const sent = yield* inbox.addNew(entry, key, now);
   if (sent === undefined) return (yield* earlierOutcome(context, entry))!;
   const row = newTaskColumns(entry, start);
-  const values = TASK_COLUMNS.map((column) => row[column]);
   const leaseUntil = waits ? 0 : now + LEASE_MS;
   // No later task is stored yet, so all that will be have a larger key.
   const endedBefore = isTerminal(row.state) ? key : null;
-  yield* run(INSERT_TASK, key, ...values, leaseUntil, endedBefore, now, now, sent);
+  const own = TASK_COLUMNS.map((column) => row[column]);
+  yield { sql: INSERT_TASK, values: [key, ...own, leaseUntil, endedBefore, now, now, sent] };
   yield* insertEvents(context, { id, key, head: row.head }, [message, ...firstEvents.events]);
   if (push) yield* pushes.put({ scope, taskId: id }, push, { cursor: 1, now });
   return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: !waits };
