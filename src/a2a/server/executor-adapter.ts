@@ -15,8 +15,8 @@ import { errorText } from '../../core/errors.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { Artifact } from '../../core/message.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
-import type { EventBody, TaskState } from '../../core/task.js';
-import { toCallContext } from '../translate/call.js';
+import type { EventBody, Scope, TaskState } from '../../core/task.js';
+import { toCallContext, type Call } from '../translate/call.js';
 import {
   fromWireArtifact,
   fromWireMessage,
@@ -75,14 +75,23 @@ async function execute(
   const events = new ExecutorEvents(run, { replaceAll: isResumed, reading });
   bus.on('event', (event: AgentExecutionEvent) => events.take(event));
   const stop = (): void => void cancel(executor, run, bus);
-  try {
-    const done = executor.execute(context, bus).then(() => events.endOfExecution());
+  let signal: AbortSignal | undefined;
+  // Executors that end in this turn need no signal, which takes as long to make as all their events.
+  const listening = setImmediate(() => {
+    ({ signal } = run);
     // The run may have been canceled while its first event was written.
-    if (run.signal.aborted) stop();
-    else run.signal.addEventListener('abort', stop, { once: true });
-    return await Promise.race([events.end, done]);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    executor.execute(context, bus).then(
+      () => events.endOfExecution(),
+      (error: unknown) => events.fail(error),
+    );
+    return await events.end;
   } finally {
-    run.signal.removeEventListener('abort', stop);
+    clearImmediate(listening);
+    signal?.removeEventListener('abort', stop);
     events.close();
     bus.removeAllListeners();
   }
@@ -121,10 +130,9 @@ async function requestContext(
     configuration: configuration === undefined ? undefined : SendMessageConfiguration.fromJSON(configuration),
     metadata: isJsonObject(metadata) ? metadata : undefined,
   };
-  const context = toCallContext({
-    ...{ scope: { tenant, owner }, signal: run.signal, after: undefined },
-    ...(extensions === undefined ? {} : { extensions: new Set(extensions as readonly string[]) }),
-  });
+  const context = toCallContext(
+    new ExecutorCall(run, { tenant, owner }, extensions as readonly string[] | undefined),
+  );
   const task = reading && ownTask(reading);
   const references = message.referenceTaskIds ?? [];
   const referenceTasks: Task[] = [];
@@ -139,6 +147,24 @@ async function requestContext(
   // The constructor makes a copy of the request, which takes longer than all the rest.
   const fields = { request: sent, taskId: id, contextId, context, task, referenceTasks: referred };
   return Object.assign(Object.create(RequestContext.prototype) as RequestContext, fields);
+}
+
+/** The call in whose name an executor runs. A class: a getter in a literal would make a hidden class for each call. */
+class ExecutorCall implements Call {
+  readonly after = undefined;
+  readonly scope: Scope;
+  readonly extensions: ReadonlySet<string> | undefined;
+  readonly #run: Run;
+
+  constructor(run: Run, scope: Scope, extensions: readonly string[] | undefined) {
+    this.#run = run;
+    this.scope = scope;
+    this.extensions = extensions && new Set(extensions);
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.signal;
+  }
 }
 
 type TaskLog = NonNullable<Awaited<ReturnType<Run['readTask']>>>;
@@ -209,7 +235,7 @@ class ExecutorEvents {
     this.#reading = options.reading;
   }
 
-  /** Resolves with the first state that ends the run. */
+  /** Resolves with the first state that ends the run. Rejects with the first failure before it. */
   get end(): Promise<RunEnd> {
     return this.#closing.promise;
   }
@@ -227,16 +253,19 @@ class ExecutorEvents {
     try {
       write();
     } catch (error) {
-      this.#isClosed = true;
-      this.#closing.reject(error);
+      this.fail(error);
     }
   }
 
-  /** Returns the end of a run whose executor returned: the end that it published, or else a failure. */
-  endOfExecution(): Promise<RunEnd> {
+  /** Call it when the executor has returned. A run that it published no end of has failed. */
+  endOfExecution(): void {
     const text = 'The agent stopped without a result.';
     this.#finish(this.#asksForAuth ?? { state: 'failed', reason: 'no-result', text });
-    return this.end;
+  }
+
+  fail(error: unknown): void {
+    this.#isClosed = true;
+    this.#closing.reject(error);
   }
 
   /** Events after this call are ignored. */
@@ -351,4 +380,5 @@ function endOf(state: Exclude<TaskState, 'submitted' | 'working'>): RunEnd {
   return { state: 'failed', reason: 'canceled', text: 'The agent canceled the task.' };
 }
 
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+const isSame = (one: unknown, other: unknown): boolean =>
+  one === other || JSON.stringify(one) === JSON.stringify(other);
