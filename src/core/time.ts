@@ -45,14 +45,29 @@ export class Timer implements Disposable {
   }
 }
 
-/** Emptied once it is called or cancelled. */
-class Alarm extends Box<() => void> {
+/** Emptied once it is called or cancelled. Disposal cancels it. */
+class Alarm extends Box<() => void> implements Disposable {
   /** By `performance.now()`. */
   readonly at: number;
+  readonly #alarms: Set<Alarm>;
 
-  constructor(at: number, call: () => void) {
+  constructor(at: number, call: () => void, alarms: Set<Alarm>) {
     super(call);
     this.at = at;
+    this.#alarms = alarms;
+    alarms.add(this);
+  }
+
+  /** Returns the function to call, once. */
+  take(): (() => void) | undefined {
+    const { value: call } = this;
+    this.value = undefined;
+    this.#alarms.delete(this);
+    return call;
+  }
+
+  [Symbol.dispose](): void {
+    this.take();
   }
 }
 
@@ -69,10 +84,9 @@ export class AlarmClock {
    */
   after(ms: number, call: () => void, eachMs = 0): Disposable {
     const end = performance.now() + ms;
-    const alarm = new Alarm(eachMs > 0 ? end - (end % eachMs) : end, call);
-    this.#alarms.add(alarm);
+    const alarm = new Alarm(eachMs > 0 ? end - (end % eachMs) : end, call, this.#alarms);
     if (alarm.at < this.#next) this.#wakeAt(alarm.at);
-    return { [Symbol.dispose]: () => void this.#take(alarm) };
+    return alarm;
   }
 
   #wakeAt(at: number): void {
@@ -85,17 +99,10 @@ export class AlarmClock {
     this.#next = Infinity;
     const now = performance.now();
     const due = [...this.#alarms].filter(({ at }) => at <= now);
-    const calls = due.map((alarm) => this.#take(alarm));
+    const calls = due.map((alarm) => alarm.take());
     const next = [...this.#alarms].reduce((first, { at }) => Math.min(first, at), Infinity);
     if (next < Infinity) this.#wakeAt(next);
     for (const call of calls) call?.();
-  }
-
-  #take(alarm: Alarm): Alarm['value'] {
-    const { value: call } = alarm;
-    alarm.value = undefined;
-    this.#alarms.delete(alarm);
-    return call;
   }
 }
 

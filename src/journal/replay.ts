@@ -17,12 +17,15 @@ export function inputOf({ seq, at }: Pick<TaskEvent, 'seq' | 'at'>, { message, r
   return { seq, at, message, ...(request && { request }) };
 }
 
-/** The recorded state of a task, built from its journal when a run starts. */
+/**
+ * The recorded state of a task, built from its journal when a run starts. Maps are made with their first entry, as most runs
+ * need none.
+ */
 export class Replay {
   inputs: RunInput[] = [];
   #questions = new AskedQuestions();
-  #steps = new Map<string, Mutable<RecordedStep>>();
-  #clearings = new Map<string, readonly Clearing[]>();
+  #steps: Map<string, Mutable<RecordedStep>> | undefined;
+  #clearings: Map<string, readonly Clearing[]> | undefined;
   delegations = new OpenDelegations();
   artifacts = new Set<string>();
   usage: Usage = NO_USAGE;
@@ -40,8 +43,8 @@ export class Replay {
     const copy = Object.assign(new Replay(), this);
     copy.inputs = [...this.inputs];
     copy.#questions = new AskedQuestions(this.#questions);
-    copy.#steps = new Map(this.#steps);
-    copy.#clearings = new Map(this.#clearings);
+    copy.#steps = this.#steps && new Map(this.#steps);
+    copy.#clearings = this.#clearings && new Map(this.#clearings);
     copy.delegations = new OpenDelegations(this.delegations);
     copy.artifacts = new Set(this.artifacts);
     return copy;
@@ -64,6 +67,7 @@ export class Replay {
       case 'turn-start':
       case 'tool-call':
       case 'delegation-start':
+        this.#steps ??= new Map();
         this.#steps.set(body.step, { intent: body, result: undefined, childTaskId: undefined });
         break;
       case 'delegation-task':
@@ -76,6 +80,7 @@ export class Replay {
         if ('usage' in body) this.usage = addUsage(this.usage, body.usage);
         break;
       case 'results-cleared':
+        this.#clearings ??= new Map();
         this.#clearings.set(body.step, [...this.clearings(body.step), body]);
         break;
       case 'cancel-request':
@@ -118,15 +123,15 @@ export class Replay {
   }
 
   clearings(step: string): readonly Clearing[] {
-    return this.#clearings.get(step) ?? [];
+    return this.#clearings?.get(step) ?? [];
   }
 
   step(step: string): RecordedStep | undefined {
-    return this.#steps.get(step);
+    return this.#steps?.get(step);
   }
 
   #require(step: string): Mutable<RecordedStep> {
-    const record = this.#steps.get(step);
+    const record = this.#steps?.get(step);
     if (!record) throw new Error(`The journal holds a result of step ${step} without its intent.`);
     return record;
   }
@@ -145,34 +150,33 @@ export interface OpenDelegation {
 
 /** The delegations of a task that have not ended, according to its journal. */
 class OpenDelegations {
-  readonly #byStep: Map<string, OpenDelegation>;
+  #byStep: Map<string, OpenDelegation> | undefined;
   /** By task id, or by message id until there is one. Several steps may share a task: a person's reply is a step too. */
-  readonly #open: Map<string, OpenDelegation>;
+  #open: Map<string, OpenDelegation> | undefined;
 
   constructor(earlier?: OpenDelegations) {
-    this.#byStep = new Map(earlier ? earlier.#byStep : undefined);
-    this.#open = new Map(earlier ? earlier.#open : undefined);
+    if (earlier) [this.#byStep, this.#open] = [new Map(earlier.#byStep), new Map(earlier.#open)];
   }
 
   /** Events come in order. Adding an event twice changes nothing. */
   add(body: EventBody): void {
     switch (body.type) {
       case 'delegation-start':
-        if (this.#byStep.has(body.step)) break;
+        if (this.#byStep?.has(body.step)) break;
         this.#set(body.step, { agent: body.agent, messageId: body.key, taskId: undefined });
         break;
       case 'delegation-task': {
-        const delegation = this.#byStep.get(body.step);
+        const delegation = this.#byStep?.get(body.step);
         if (!delegation || delegation.taskId !== undefined) break;
-        this.#open.delete(delegation.messageId);
+        this.#open?.delete(delegation.messageId);
         this.#set(body.step, { ...delegation, taskId: body.taskId });
         break;
       }
       case 'delegation-end': {
-        const delegation = this.#byStep.get(body.step);
+        const delegation = this.#byStep?.get(body.step);
         if (!delegation) break;
-        if (delegation.taskId === undefined) this.#open.delete(delegation.messageId);
-        else if (!isInterrupted(body.state)) this.#open.delete(delegation.taskId);
+        if (delegation.taskId === undefined) this.#open?.delete(delegation.messageId);
+        else if (!isInterrupted(body.state)) this.#open?.delete(delegation.taskId);
         break;
       }
       default:
@@ -181,12 +185,12 @@ class OpenDelegations {
   }
 
   list(): readonly OpenDelegation[] {
-    return [...this.#open.values()];
+    return this.#open ? [...this.#open.values()] : [];
   }
 
   #set(step: string, delegation: OpenDelegation): void {
-    this.#byStep.set(step, delegation);
-    this.#open.set(delegation.taskId ?? delegation.messageId, delegation);
+    (this.#byStep ??= new Map()).set(step, delegation);
+    (this.#open ??= new Map()).set(delegation.taskId ?? delegation.messageId, delegation);
   }
 }
 

@@ -71,7 +71,7 @@ export class TaskRun implements Run {
   #leaving: LangoError | undefined;
   #refusesStep = false;
   /** The answers and calls that have no result yet, without delegations: the next run continues those. */
-  readonly #open = new Set<string>();
+  #open: Set<string> | undefined;
   readonly #author: string;
   /** Usage of this pass. The replay has the usage of earlier passes. */
   #used: Usage | undefined;
@@ -252,7 +252,7 @@ export class TaskRun implements Run {
   /** Lets the answers and calls under way come to their results, and begins no further step. */
   leave(reason: LangoError): void {
     this.#leaving = reason;
-    if (this.#open.size === 0) this.abort(reason);
+    if (!this.#open?.size) this.abort(reason);
   }
 
   /** Tracks the steps that are under way. Throws for a step that must not begin any more. */
@@ -262,9 +262,9 @@ export class TaskRun implements Run {
       this.#refusesStep = true;
       throw leaving;
     }
-    if (body.type === 'turn-start' || body.type === 'tool-call') this.#open.add(body.step);
+    if (body.type === 'turn-start' || body.type === 'tool-call') (this.#open ??= new Set()).add(body.step);
     if (body.type === 'turn-end' || body.type === 'tool-result') {
-      this.#open.delete(body.step);
+      this.#open?.delete(body.step);
       if (leaving) setTimeout(() => this.leave(leaving), LEAVE_GRACE_MS).unref();
     }
   }

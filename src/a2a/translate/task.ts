@@ -33,14 +33,14 @@ export type TaskStatus = Pick<
 export class TaskFold {
   readonly #messages: (Message | Growing<Message>)[] = [];
   /** The messages that came as deltas, by their id. */
-  readonly #streamed = new Map<string, Growing<Message>>();
+  #streamed: Map<string, Growing<Message>> | undefined;
   readonly #messagesById = new Map<string, Message>();
   readonly #artifacts = new Map<string, Growing<Artifact>>();
   readonly #continued = new Set<string>();
   /** The artifact whose text is being written, and its author. */
   #writing: { readonly id: string; readonly author: string } | undefined;
   /** The places in the history of texts that precede a call, by the artifact that holds the text until it starts again. */
-  readonly #before = new Map<string, Growing<Message>>();
+  #before: Map<string, Growing<Message>> | undefined;
   readonly #changes = new Changes();
   /** The metadata of an executor's events. */
   #metadata: JsonObject = {};
@@ -92,7 +92,7 @@ export class TaskFold {
 
   /** The text of a message that came as deltas. */
   saidIn(messageId: string): string {
-    return textOf(this.#streamed.get(messageId)?.close().parts ?? []);
+    return textOf(this.#streamed?.get(messageId)?.close().parts ?? []);
   }
 
   artifacts(): readonly Artifact[] {
@@ -140,7 +140,7 @@ export class TaskFold {
     for (let index = this.#messages.length - 1; index >= 0 && said.length < count; index -= 1) {
       const message = this.#messages[index]!;
       const closed = message instanceof Growing ? message.close() : message;
-      if (!this.#streamed.has(closed.id) || textOf(closed.parts).trim() !== '') said.push(closed);
+      if (!this.#streamed?.has(closed.id) || textOf(closed.parts).trim() !== '') said.push(closed);
     }
     return said.reverse();
   }
@@ -155,19 +155,19 @@ export class TaskFold {
 
   #openMessage(event: TaskEvent, author: string, { artifactId, replace }: TextDelta): Growing<Message> {
     const id = `${event.taskId}:${artifactId}`;
-    const known = this.#streamed.get(id);
+    const known = this.#streamed?.get(id);
     if (known) return replace ? known.restart() : known;
     if (!replace) this.#continued.add(id);
     const fresh = new Growing({ ...textMessage(event, author, ''), id });
-    this.#streamed.set(id, fresh);
+    (this.#streamed ??= new Map()).set(id, fresh);
     this.#messages.push(fresh);
     return fresh;
   }
 
   #addText({ artifactId: id, text, replace }: TextDelta, author: string): void {
-    const before = this.#before.get(id);
+    const before = this.#before?.get(id);
     if (replace && text !== '') before?.addText(textOf(this.#artifacts.get(id)?.close().parts ?? []).trim());
-    this.#before.delete(id);
+    this.#before?.delete(id);
     this.#writing = { id, author };
     this.#open(textArtifact(id, '', author), replace).addText(text);
   }
@@ -176,9 +176,9 @@ export class TaskFold {
   #endText(event: TaskEvent, author: string): void {
     if (this.#writing?.author !== author) return;
     const message = new Growing(textMessage(event, author, ''));
-    this.#streamed.set(message.close().id, message);
+    (this.#streamed ??= new Map()).set(message.close().id, message);
     this.#messages.push(message);
-    this.#before.set(this.#writing.id, message);
+    (this.#before ??= new Map()).set(this.#writing.id, message);
     this.#writing = undefined;
   }
 
