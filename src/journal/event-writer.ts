@@ -2,7 +2,8 @@ import { isLangoError, LangoError } from '../core/errors.js';
 import type { Scrubber } from '../core/secrets.js';
 import { joinOrigins } from '../core/origin.js';
 import type { LiveText, NewEvent } from '../core/task.js';
-import { AlarmClock } from '../core/time.js';
+import type { Box } from '../core/releasing-map.js';
+import { AlarmClock, inNextTurn } from '../core/time.js';
 import { EventScrubber } from './event-scrubber.js';
 
 /** Text becomes durable after this time, or once this much of it waits; the beginning of a text at once. */
@@ -74,7 +75,7 @@ export class EventWriter {
   /** Whether a pending event must be written without waiting for the text timer. */
   #urgent = false;
   #alarm: Disposable | undefined;
-  #soon: NodeJS.Immediate | undefined;
+  #soon: Box<() => void> | undefined;
   #failure: LangoError | undefined;
   #written: number;
   /** The number of the newest event, as far as this writer knows. */
@@ -184,7 +185,7 @@ export class EventWriter {
     const { body } = event;
     if (body.type !== 'text-delta' || body.replace || this.#pendingText >= TEXT_BATCH_CHARACTERS) {
       this.#urgent = true;
-      this.#soon ??= setImmediate(() => this.#flush());
+      this.#soon ??= inNextTurn(() => this.#flush());
     } else {
       this.#alarm ??= CLOCK.after(TEXT_DELAY_MS, () => this.#flush(), TEXT_EACH_MS);
     }
@@ -227,7 +228,7 @@ export class EventWriter {
   #flush(): void {
     this.#emitMore();
     this.#alarm?.[Symbol.dispose]();
-    clearImmediate(this.#soon);
+    if (this.#soon) this.#soon.value = undefined;
     this.#alarm = undefined;
     this.#soon = undefined;
     this.#urgent = this.#busy;

@@ -16,6 +16,7 @@ import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { Artifact } from '../../core/message.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
 import type { EventBody, Scope, TaskState } from '../../core/task.js';
+import { inNextTurn } from '../../core/time.js';
 import { toCallContext, type Call } from '../translate/call.js';
 import {
   fromWireArtifact,
@@ -77,7 +78,7 @@ async function execute(
   const stop = (): void => void cancel(executor, run, bus);
   let signal: AbortSignal | undefined;
   // Executors that end in this turn need no signal, which takes as long to make as all their events.
-  const listening = setImmediate(() => {
+  const listening = inNextTurn(() => {
     ({ signal } = run);
     // The run may have been canceled while its first event was written.
     if (signal.aborted) stop();
@@ -90,7 +91,7 @@ async function execute(
     );
     return await events.end;
   } finally {
-    clearImmediate(listening);
+    listening.value = undefined;
     signal?.removeEventListener('abort', stop);
     events.close();
     bus.removeAllListeners();
