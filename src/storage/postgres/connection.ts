@@ -109,20 +109,17 @@ function compile(sql: string): Compiled {
 }
 
 /** Runs one statement. `isPrepared`: the connection keeps it prepared. */
-export async function query(
+export function query(
   on: Pool | PoolClient,
   { sql, values }: Statement,
   isPrepared: boolean,
 ): Promise<Outcome> {
   const { text, names, name } = compile(sql);
   const given = values[0] as Readonly<Record<string, unknown>> | undefined;
-  const ordered = names.length > 0 ? names.map((each) => given?.[each]) : values;
-  const { rows, rowCount } = await on.query({
-    text,
-    values: ordered.map(toParameter),
-    ...(isPrepared ? { name } : {}),
-  });
-  return { rows, changes: rowCount ?? 0 };
+  const ordered =
+    names.length > 0 ? names.map((each) => toParameter(given?.[each])) : values.map(toParameter);
+  const sent = isPrepared ? { text, values: ordered, name } : { text, values: ordered };
+  return on.query(sent).then(({ rows, rowCount }) => ({ rows, changes: rowCount ?? 0 }));
 }
 
 /** Replaces U+0000, the only character that PostgreSQL's texts cannot hold. Keys with one were refused before. */

@@ -1,5 +1,5 @@
 import { LEASE_MS, LEASE_RENEW_MS, type Fence } from '../../stores/tasks.js';
-import { first, run, type Query } from '../../core/sql.js';
+import { first, run, type Query, type Statement } from '../../core/sql.js';
 import { isTerminal } from '../../core/task.js';
 import { deflated, type Chain } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
@@ -10,8 +10,11 @@ import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 /** The clock, read once per statement, so that `clock.now` is the same in all of its parts. */
 const CLOCK = 'clock AS MATERIALIZED (SELECT lango_now() AS now)';
 
-/** Accepts a message in one statement: inbox row, task and first events. Returns no row for a message that was sent before. */
-export const ACCEPT = `
+const EVENT_LISTS = 'unnest(@seqs::bigint[], @authors::text[], @types::text[], @bodies::text[])';
+/** For one row, which nearly every new task has. PostgreSQL and its client take longer for a list than for its only item. */
+const EVENT_ITEMS = '(VALUES (@seqs::bigint, @authors::text, @types::text, @bodies::text))';
+
+const acceptWith = (rows: string): string => `
   WITH ${CLOCK}, received AS (
     INSERT INTO inbox (key, task, seq, at) SELECT @inbox, @id, 1, now FROM clock
     ON CONFLICT (key) DO UPDATE
@@ -29,9 +32,19 @@ export const ACCEPT = `
   ), added AS (
     INSERT INTO events (task, seq, at, author, type, body)
     SELECT task.key, e.seq, task.created_at, e.author, e.type, e.body
-    FROM task, unnest(@seqs::bigint[], @authors::text[], @types::text[], @bodies::text[]) AS e(seq, author, type, body)
+    FROM task, ${rows} AS e(seq, author, type, body)
   )
   SELECT key, created_at FROM task`;
+
+const ACCEPT_ROWS = acceptWith(EVENT_LISTS);
+const ACCEPT_ROW = acceptWith(EVENT_ITEMS);
+
+/** Accepts a message in one statement: inbox row, task and first events. Returns no row for a message that was sent before. */
+export function acceptStatement(task: object, rows: readonly PackedRow[]): Statement {
+  if (rows.length > 1) return { sql: ACCEPT_ROWS, values: [{ ...task, ...columnsOf(rows) }] };
+  const { seq, author, type, body } = rows[0]!;
+  return { sql: ACCEPT_ROW, values: [{ ...task, seqs: seq, authors: author, types: type, bodies: body }] };
+}
 
 export interface Append {
   readonly fence: Fence;

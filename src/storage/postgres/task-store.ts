@@ -20,7 +20,7 @@ import { packed, storedEvents } from '../event-rows.js';
 import { forkTask, storedEventsOf } from '../forks.js';
 import { toTaskEvent, toTaskRecord, type StoredEvent, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { column, first, lockOf, type Query } from '../../core/sql.js';
+import { column, first, lockOf, type Query, type Statement } from '../../core/sql.js';
 import type { EncodedBatch, EncodedStart, Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,
@@ -46,11 +46,10 @@ import type { Liveness } from './liveness.js';
 import { AppendQueue, type Appended } from './append-queue.js';
 import { InboxLookups } from './inbox-lookups.js';
 import {
-  ACCEPT,
   APPEND,
   appendRows,
   appendValues,
-  columnsOf,
+  acceptStatement,
   inboxOf,
   keptKeyOf,
   RENEW,
@@ -114,7 +113,7 @@ export class PostgresTaskStore implements TaskStore {
     const { push } = entry;
     if (push || (!start && entry.queueLimit !== undefined))
       return this.#write(lockOf(entry.scope), (context) => this.#acceptIfRoom(context, entry, encoded));
-    const statement = { sql: ACCEPT, values: [this.#newRow(entry, encoded)] };
+    const statement = this.#acceptance(entry, encoded);
     // The key makes sends of the same message run in their order.
     const key = keptKeyOf(entry).toString('hex');
     const [row] = (await this.#database.one(statement, key)).rows as readonly AcceptedRow[];
@@ -247,27 +246,26 @@ export class PostgresTaskStore implements TaskStore {
     const waits = start.worker === undefined;
     const earlier = yield* earlierOrRoom(context, entry, waits);
     if (earlier) return earlier;
-    const row = yield* first<AcceptedRow>(ACCEPT, this.#newRow(entry, start));
+    const [row] = (yield this.#acceptance(entry, start)).rows as readonly AcceptedRow[];
     if (!row) return (yield* earlierOutcome(context, entry))!;
     context.touch(entry.id, storedEvents([start.message, ...start.firstEvents.events], 0, row.created_at));
     if (push) yield* context.pushes.put({ scope, taskId }, push, { cursor: 1, now: context.now });
     return accepted(entry, row, !waits);
   }
 
-  /** The values of `ACCEPT`. */
-  #newRow(entry: NewTask, start: EncodedStart) {
+  #acceptance(entry: NewTask, start: EncodedStart): Statement {
     const { message, firstEvents, worker } = start;
     const { state } = firstEvents.change;
     const context = entry.givenContextId ?? '';
-    return {
+    const task = {
       ...newTaskColumns(entry, start),
-      ...columnsOf(packed([message, ...firstEvents.events], 0)),
       inbox: keptKeyOf(entry),
       context_known: context === '' ? 0 : 1,
       known_ms: this.#messageIdMs,
       leased: worker === undefined ? 0 : 1,
       ended: state !== undefined && isTerminal(state) ? 1 : 0,
     };
+    return acceptStatement(task, packed([message, ...firstEvents.events], 0));
   }
 
   /** Runs a write, and announces its events after the commit. */
