@@ -93,11 +93,9 @@ export class PostgresDatabase implements SqlDatabase {
     return ((await this.one({ sql: NOW, values: [] })).rows[0] as { readonly now: number }).now;
   }
 
-  /** Runs one statement in a transaction of its own, after the earlier ones under the same key. */
-  one(statement: Statement, key?: string): Promise<Outcome> {
-    return this.during((ask) =>
-      key === undefined ? ask(statement) : this.#locks.run(key, () => ask(statement)),
-    );
+  /** Runs one statement in a transaction of its own. */
+  one(statement: Statement): Promise<Outcome> {
+    return this.during((ask) => ask(statement));
   }
 
   /** Runs work that asks statements, each in a transaction of its own. The database closes after it. */

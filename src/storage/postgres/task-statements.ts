@@ -1,5 +1,5 @@
 import { LEASE_MS, LEASE_RENEW_MS, type Fence } from '../../stores/tasks.js';
-import { first, run, type Query, type Statement } from '../../core/sql.js';
+import { first, run, type Outcome, type Query, type Statement } from '../../core/sql.js';
 import { isTerminal } from '../../core/task.js';
 import { deflated, type Chain } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
@@ -7,43 +7,60 @@ import type { TaskRow } from '../rows.js';
 import { keyOfSent, type EncodedBatch, type Inbox, type SentMessage } from '../task-changes.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 
+const NUMBERS: readonly string[] = ['level', 'head', 'expires_at'];
+
 /** The clock, read once per statement, so that `clock.now` is the same in all of its parts. */
 const CLOCK = 'clock AS MATERIALIZED (SELECT lango_now() AS now)';
 
-const EVENT_LISTS = 'unnest(@seqs::bigint[], @authors::text[], @types::text[], @bodies::text[])';
-/** For one row, which nearly every new task has. PostgreSQL and its client take longer for a list than for its only item. */
-const EVENT_ITEMS = '(VALUES (@seqs::bigint, @authors::text, @types::text, @bodies::text))';
+/** The columns of an accepted task, with what its other rows need. */
+const ACCEPTED_COLUMNS = TASK_COLUMNS.map(
+  (column) => `${column} ${NUMBERS.includes(column) ? 'bigint' : 'text'}`,
+);
 
-const acceptWith = (rows: string): string => `
-  WITH ${CLOCK}, received AS (
-    INSERT INTO inbox (key, task, seq, at) SELECT @inbox, @id, 1, now FROM clock
+/**
+ * Accepts messages in one statement: inbox rows, tasks and first events. Returns no row for a message that was sent before.
+ * The tasks get their keys in the order of their ids, which rise with time.
+ */
+const ACCEPT = `
+  WITH ${CLOCK}, sent AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(CAST(@tasks AS json))
+      AS sent(${ACCEPTED_COLUMNS.join(', ')}, inbox text, leased boolean, ended boolean, events json)
+  ), received AS (
+    INSERT INTO inbox (key, task, seq, at) SELECT decode(inbox, 'hex'), id, 1, now FROM sent, clock
     ON CONFLICT (key) DO UPDATE
       SET task = excluded.task, seq = excluded.seq, at = excluded.at
       WHERE CAST(@context_known AS INTEGER) = 0 AND inbox.at <= excluded.at - @known_ms
-    RETURNING 1
+    RETURNING task
   ), task AS (
     INSERT INTO tasks (${TASK_COLUMNS.join(', ')},
       status_at, created_at, epoch, lease_until, crashes, cancel_requested, ended_before)
-    SELECT ${TASK_COLUMNS.map((column) => `@${column}`).join(', ')},
-      now, now, 1, CASE CAST(@leased AS INTEGER) WHEN 1 THEN now + ${LEASE_MS} ELSE 0 END, 0, 0,
-      CASE CAST(@ended AS INTEGER) WHEN 1 THEN (SELECT last_value + 1 FROM tasks_key_seq) END
-    FROM received, clock
-    RETURNING key, created_at
+    SELECT ${TASK_COLUMNS.join(', ')},
+      now, now, 1, CASE WHEN leased THEN now + ${LEASE_MS} ELSE 0 END, 0, 0,
+      CASE WHEN ended THEN (SELECT last_value + 1 FROM tasks_key_seq) END
+    FROM sent, clock WHERE id IN (SELECT task FROM received) ORDER BY id COLLATE "C"
+    RETURNING key, id, created_at
   ), added AS (
     INSERT INTO events (task, seq, at, author, type, body)
     SELECT task.key, e.seq, task.created_at, e.author, e.type, e.body
-    FROM task, ${rows} AS e(seq, author, type, body)
+    FROM task JOIN sent USING (id), json_to_recordset(events) AS e(seq bigint, author text, type text, body text)
   )
-  SELECT key, created_at FROM task`;
+  SELECT id, key, created_at FROM task`;
 
-const ACCEPT_ROWS = acceptWith(EVENT_LISTS);
-const ACCEPT_ROW = acceptWith(EVENT_ITEMS);
+/** A message to accept, as `ACCEPT` takes it: the columns of its task, and what its other rows need. */
+export interface Acceptance extends Pick<TaskRow, (typeof TASK_COLUMNS)[number]> {
+  /** The key of the message, in hexadecimal digits. */
+  readonly inbox: string;
+  readonly leased: boolean;
+  readonly ended: boolean;
+  readonly events: readonly PackedRow[];
+}
 
-/** Accepts a message in one statement: inbox row, task and first events. Returns no row for a message that was sent before. */
-export function acceptStatement(task: object, rows: readonly PackedRow[]): Statement {
-  if (rows.length > 1) return { sql: ACCEPT_ROWS, values: [{ ...task, ...columnsOf(rows) }] };
-  const { seq, author, type, body } = rows[0]!;
-  return { sql: ACCEPT_ROW, values: [{ ...task, seqs: seq, authors: author, types: type, bodies: body }] };
+export type AcceptedRow = Pick<TaskRow, 'id' | 'key' | 'created_at'>;
+
+/** Accepts messages that all name a context, or none. A message without one is forgotten after `knownMs`. */
+export function accept(tasks: readonly Acceptance[], isNamed: boolean, knownMs: number): Statement {
+  const values = { tasks: JSON.stringify(tasks), context_known: isNamed ? 1 : 0, known_ms: knownMs };
+  return { sql: ACCEPT, values: [values] };
 }
 
 export interface Append {
@@ -71,6 +88,29 @@ export function appendRows({ batch }: Append, before: Chain = []): AppendRows {
   return { rows, chain };
 }
 
+/** The chains of the rows that were written with a fence. Only who has the fence writes rows of a chain. */
+const CHAINS = new WeakMap<Fence, Chain>();
+
+/** The task after an append, with times by the store's clock. */
+export interface Appended extends Pick<TaskRow, 'head'> {
+  readonly now: number;
+}
+
+/** Makes appends to one task each. The result of one whose task has another epoch, or has ended, is undefined. */
+export async function appendAll(
+  appends: readonly Append[],
+  ask: (statement: Statement) => Promise<Outcome>,
+): Promise<readonly (Appended | undefined)[]> {
+  const packed = appends.map((one) => ({ ...one, ...appendRows(one, CHAINS.get(one.fence)) }));
+  const { rows } = await ask({ sql: APPEND, values: [appendValues(packed)] });
+  const found = new Map((rows as readonly (Appended & { item: number })[]).map((row) => [row.item, row]));
+  return packed.map(({ fence, chain }, index) => {
+    const appended = found.get(index + 1);
+    if (appended) CHAINS.set(fence, chain);
+    return appended;
+  });
+}
+
 /** The values of `APPEND`: a list for each column of the appends, and of the rows of their events. */
 export function appendValues(appends: readonly (Append & Pick<AppendRows, 'rows'>)[]) {
   const rows = appends.flatMap((append, index) => append.rows.map((row) => ({ ...row, item: index + 1 })));
@@ -87,18 +127,11 @@ export function appendValues(appends: readonly (Append & Pick<AppendRows, 'rows'
     run_ends: changes.map(({ endsRun }) => flag(endsRun)),
     task_ends: changes.map(({ state }) => flag(state !== undefined && isTerminal(state))),
     items: rows.map(({ item }) => item),
-    ...columnsOf(rows),
-    deflated: rows.map((row) => row.deflated),
-  };
-}
-
-/** Converts rows to one list per column. */
-export function columnsOf(rows: readonly PackedRow[]) {
-  return {
     seqs: rows.map(({ seq }) => seq),
     authors: rows.map(({ author }) => author),
     types: rows.map(({ type }) => type),
     bodies: rows.map(({ body }) => body),
+    deflated: rows.map((row) => row.deflated),
   };
 }
 

@@ -20,7 +20,7 @@ import { packed, storedEvents } from '../event-rows.js';
 import { forkTask, storedEventsOf } from '../forks.js';
 import { toTaskEvent, toTaskRecord, type StoredEvent, type TaskRow } from '../rows.js';
 import { assertKeys } from '../../stores/records.js';
-import { column, first, lockOf, type Query, type Statement } from '../../core/sql.js';
+import { column, first, lockOf, type Query } from '../../core/sql.js';
 import type { EncodedBatch, EncodedStart, Inbox, TaskContext } from '../task-changes.js';
 import {
   addInput,
@@ -43,16 +43,21 @@ import { taskSql, type TaskSql } from '../task-sql.js';
 import type { PostgresDatabase } from './database.js';
 import type { AppendListeners } from '../append-listeners.js';
 import type { Liveness } from './liveness.js';
-import { AppendQueue, type Appended } from './append-queue.js';
 import { InboxLookups } from './inbox-lookups.js';
+import { WriteQueue } from './write-queue.js';
 import {
   APPEND,
+  RENEW,
+  accept,
+  appendAll,
   appendRows,
   appendValues,
-  acceptStatement,
   inboxOf,
   keptKeyOf,
-  RENEW,
+  type Acceptance,
+  type AcceptedRow,
+  type Append,
+  type Appended,
 } from './task-statements.js';
 
 interface Parts extends TaskLimits {
@@ -69,8 +74,6 @@ const POLL_WITHOUT_NOTIFICATIONS_MS = 250;
 /** Takes no lock: the locked row of a task already excludes other writers of the task. */
 const NO_LOCK = '';
 
-type AcceptedRow = Pick<TaskRow, 'key' | 'created_at'>;
-
 /** The tasks of a database that several processes may share. */
 export class PostgresTaskStore implements TaskStore {
   /** Always undefined: a process that crashes has no time to write to this database. */
@@ -81,7 +84,9 @@ export class PostgresTaskStore implements TaskStore {
   readonly #sql: TaskSql;
   readonly #messageIdMs: number;
   readonly #inbox: Inbox;
-  readonly #appends: AppendQueue;
+  /** For messages that name a context, and for those that name none. */
+  readonly #accepts: Record<'named' | 'unnamed', WriteQueue<Acceptance, AcceptedRow | undefined>>;
+  readonly #appends: WriteQueue<Append, Appended | undefined>;
   readonly #lookups: InboxLookups;
   readonly #served = new Map<number, Scope>();
 
@@ -91,7 +96,12 @@ export class PostgresTaskStore implements TaskStore {
     this.#sql = taskSql(database.dialect);
     this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
     this.#inbox = inboxOf(this.#messageIdMs);
-    this.#appends = new AppendQueue(database);
+    this.#accepts = { named: this.#acceptQueue(true), unnamed: this.#acceptQueue(false) };
+    this.#appends = new WriteQueue(database, {
+      keyOf: ({ fence }) => fence.taskId,
+      charactersOf: ({ batch }) => batch.events.reduce((sum, { body }) => sum + body.length, 0),
+      write: appendAll,
+    });
     this.#lookups = new InboxLookups(database);
     parts.listeners.add((id, head) => parts.recent.forgetBehind({ id, head }));
     this.pollMs = parts.liveness.hasNotifications ? POLL_MS : POLL_WITHOUT_NOTIFICATIONS_MS;
@@ -113,10 +123,8 @@ export class PostgresTaskStore implements TaskStore {
     const { push } = entry;
     if (push || (!start && entry.queueLimit !== undefined))
       return this.#write(lockOf(entry.scope), (context) => this.#acceptIfRoom(context, entry, encoded));
-    const statement = this.#acceptance(entry, encoded);
-    // The key makes sends of the same message run in their order.
-    const key = keptKeyOf(entry).toString('hex');
-    const [row] = (await this.#database.one(statement, key)).rows as readonly AcceptedRow[];
+    const queue = this.#accepts[isNamed(entry) ? 'named' : 'unnamed'];
+    const row = await queue.add(acceptanceOf(entry, encoded));
     if (!row) return (await this.findEarlier(entry))!;
     this.#announce(entry.id, storedEvents([message, ...firstEvents.events], 0, row.created_at));
     return accepted(entry, row, start !== undefined);
@@ -137,7 +145,9 @@ export class PostgresTaskStore implements TaskStore {
 
   async append(fence: Fence, events: readonly NewEvent[]): Promise<number> {
     const batch = encodeBatch(events, this.#parts.eventBytes);
-    const { head, now } = await this.#appends.append(fence, batch);
+    const appended = await this.#appends.add({ fence, batch });
+    if (!appended) throw fenced();
+    const { head, now } = appended;
     this.#announce(fence.taskId, storedEvents(batch.events, head - events.length, now));
     return head;
   }
@@ -246,26 +256,24 @@ export class PostgresTaskStore implements TaskStore {
     const waits = start.worker === undefined;
     const earlier = yield* earlierOrRoom(context, entry, waits);
     if (earlier) return earlier;
-    const [row] = (yield this.#acceptance(entry, start)).rows as readonly AcceptedRow[];
+    const accepting = accept([acceptanceOf(entry, start)], isNamed(entry), this.#messageIdMs);
+    const [row] = (yield accepting).rows as readonly AcceptedRow[];
     if (!row) return (yield* earlierOutcome(context, entry))!;
     context.touch(entry.id, storedEvents([start.message, ...start.firstEvents.events], 0, row.created_at));
     if (push) yield* context.pushes.put({ scope, taskId }, push, { cursor: 1, now: context.now });
     return accepted(entry, row, !waits);
   }
 
-  #acceptance(entry: NewTask, start: EncodedStart): Statement {
-    const { message, firstEvents, worker } = start;
-    const { state } = firstEvents.change;
-    const context = entry.givenContextId ?? '';
-    const task = {
-      ...newTaskColumns(entry, start),
-      inbox: keptKeyOf(entry),
-      context_known: context === '' ? 0 : 1,
-      known_ms: this.#messageIdMs,
-      leased: worker === undefined ? 0 : 1,
-      ended: state !== undefined && isTerminal(state) ? 1 : 0,
-    };
-    return acceptStatement(task, packed([message, ...firstEvents.events], 0));
+  #acceptQueue(named: boolean): WriteQueue<Acceptance, AcceptedRow | undefined> {
+    return new WriteQueue(this.#database, {
+      keyOf: ({ inbox }) => inbox,
+      charactersOf: ({ events }) => events.reduce((sum, { body }) => sum + body.length, 0),
+      write: async (tasks, ask) => {
+        const { rows } = await ask(accept(tasks, named, this.#messageIdMs));
+        const found = new Map((rows as readonly AcceptedRow[]).map((row) => [row.id, row]));
+        return tasks.map(({ id }) => found.get(id));
+      },
+    });
   }
 
   /** Runs a write, and announces its events after the commit. */
@@ -299,6 +307,22 @@ function* endDamaged(context: TaskContext, fence: Fence, batch: EncodedBatch): Q
   if (!row) throw fenced();
   context.touch(fence.taskId, storedEvents(batch.events, row.head - batch.events.length, row.now));
   return damaged;
+}
+
+function isNamed({ givenContextId = '' }: NewTask): boolean {
+  return givenContextId !== '';
+}
+
+function acceptanceOf(entry: NewTask, start: EncodedStart): Acceptance {
+  const { message, firstEvents, worker } = start;
+  const { state } = firstEvents.change;
+  return {
+    ...newTaskColumns(entry, start),
+    inbox: keptKeyOf(entry).toString('hex'),
+    leased: worker !== undefined,
+    ended: state !== undefined && isTerminal(state),
+    events: packed([message, ...firstEvents.events], 0),
+  };
 }
 
 function accepted(entry: NewTask, row: AcceptedRow, leased: boolean): AcceptOutcome {
