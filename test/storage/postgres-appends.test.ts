@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import type { LangoError } from '../../src/core/errors.js';
+import { newId } from '../../src/core/ids.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { openPostgresStorage } from '../../src/storage/postgres/storage.js';
 import type { Fence } from '../../src/stores/tasks.js';
@@ -79,6 +80,34 @@ describe('the appends to PostgreSQL', () => {
   });
 });
 
+describe('the acceptance of messages by PostgreSQL', () => {
+  onServer('is one statement for those of one turn, and each succeeds or fails for itself', async () => {
+    const { database, one, two } = await openTwo();
+    const entries = Array.from({ length: 6 }, (_, at) => newTask(at < 2 ? { givenContextId: newId() } : {}));
+    await two.tasks.accept(entries[5]!);
+    const statements = jest.spyOn(pg.Client.prototype, 'query');
+    const again = { ...entries[4]!, id: newId() };
+    const sent = [...entries, again].map((entry) => one.tasks.accept(entry));
+    const outcomes = await Promise.all(sent);
+    const inserts = statements.mock.calls.filter((call) => JSON.stringify(call).includes('INTO inbox'));
+    statements.mockRestore();
+    const accepted = Array<string>(5).fill('accepted');
+    expect(outcomes.map(({ kind }) => kind)).toEqual([...accepted, 'repeated', 'repeated']);
+    // Those with a context, those without one, and the one that was sent twice.
+    expect(inserts).toHaveLength(3);
+    const { rows } = await database.run('SELECT id FROM tasks ORDER BY key');
+    const unnamed = entries.slice(2, 5).map(({ id }) => id);
+    const ids = (rows as { id: string }[]).map(({ id }) => id).filter((id) => unnamed.includes(id));
+    expect(ids).toEqual(unnamed.toSorted());
+    // A message that cannot be stored fails alone.
+    const [taken, fresh] = [newTask({ id: entries[0]!.id }), newTask()];
+    const settled = await Promise.allSettled([taken, fresh].map((entry) => one.tasks.accept(entry)));
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    await Promise.all([one.close(), two.close()]);
+    await database.drop();
+  });
+});
+
 describe('the look for earlier messages in PostgreSQL', () => {
   onServer('is one statement for those of one turn, and finds the ones that were sent before', async () => {
     const { database, one, two } = await openTwo();
@@ -86,18 +115,18 @@ describe('the look for earlier messages in PostgreSQL', () => {
     const [first, last] = [entries[0]!, entries.at(-1)!];
     for (const entry of [first, last]) await two.tasks.accept(entry);
     const statements = jest.spyOn(pg.Client.prototype, 'query');
-    const news = await Promise.all(entries.slice(1, -1).map((entry) => one.tasks.findEarlier(entry)));
+    const news = await Promise.all(entries.slice(1, -1).map(async (entry) => one.tasks.findEarlier(entry)));
     expect(news).toEqual(Array(4).fill(undefined));
     const asked = JSON.stringify(statements.mock.calls);
     expect(asked.match(/FROM inbox/g)).toHaveLength(1);
     statements.mockRestore();
     const sent = entries.map((entry, at) => ({ ...entry, isSame: () => at === 0 }));
-    const found = await Promise.all(sent.map((entry) => one.tasks.findEarlier(entry)));
+    const found = await Promise.all(sent.map(async (entry) => one.tasks.findEarlier(entry)));
     expect(found.map((outcome) => outcome?.kind)).toEqual([
       ...['repeated', undefined, undefined, undefined, undefined, 'conflict'],
     ]);
     await database.run('DROP TABLE inbox');
-    const lost = await Promise.allSettled(entries.map((entry) => one.tasks.findEarlier(entry)));
+    const lost = await Promise.allSettled(entries.map(async (entry) => one.tasks.findEarlier(entry)));
     expect(lost.map(({ status }) => status)).toEqual(Array(6).fill('rejected'));
     await Promise.all([one.close(), two.close()]);
     await database.drop();

@@ -143,6 +143,13 @@ export function acceptCases(get: () => StoreUnderTest): void {
       });
     });
 
+    it('accepts a parent with a character that PostgreSQL cannot hold', async () => {
+      const { store } = get();
+      const task = await reload(store, await acceptOne(store, { parentTaskId: 'a\0b' }));
+      expect(task.parentTaskId).toMatch(/^a[\0\ufffd]b$/);
+      expect((await readAll(store, task)).map(({ seq }) => seq)).toEqual([1]);
+    });
+
     it.each([
       ['message.id', { message: message('x', 'a\0b') }],
       ['contextId', { contextId: 'half \ud83d' }],

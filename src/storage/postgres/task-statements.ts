@@ -59,8 +59,14 @@ export type AcceptedRow = Pick<TaskRow, 'id' | 'key' | 'created_at'>;
 
 /** Accepts messages that all name a context, or none. A message without one is forgotten after `knownMs`. */
 export function accept(tasks: readonly Acceptance[], isNamed: boolean, knownMs: number): Statement {
-  const values = { tasks: JSON.stringify(tasks), context_known: isNamed ? 1 : 0, known_ms: knownMs };
-  return { sql: ACCEPT, values: [values] };
+  const text = JSON.stringify(tasks);
+  const sent = text.includes('\\u0000') ? JSON.stringify(tasks, withoutNul) : text;
+  return { sql: ACCEPT, values: [{ tasks: sent, context_known: isNamed ? 1 : 0, known_ms: knownMs }] };
+}
+
+/** Replaces U+0000 in a value of JSON, as `query` does in a text. */
+function withoutNul(_name: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value;
 }
 
 export interface Append {
