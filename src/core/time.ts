@@ -106,6 +106,7 @@ export class AlarmClock {
   }
 }
 
+/** The functions for the next turn. */
 let calls: Box<() => void>[] = [];
 
 /**

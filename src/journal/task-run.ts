@@ -359,13 +359,19 @@ export class FirstAppend {
       outcome = await this.#accept(events);
     } catch (error) {
       // Either the message or the run's events cannot be stored. Storing the message alone tells which.
-      this.#resolve(isLangoError(error, 'storage') ? Promise.reject(error) : this.#accept([]));
+      this.#resolve(isLangoError(error, 'storage') ? Promise.reject(error) : this.#acceptAlone());
       throw error;
     }
     this.#isStored = true;
     this.#resolve(outcome);
     if (outcome.kind === 'accepted') return outcome.seq + events.length;
     throw new LangoError('fenced', 'Another process accepted the message first.');
+  }
+
+  async #acceptAlone(): Promise<AcceptOutcome> {
+    const outcome = await this.#accept([]);
+    this.#isStored = true;
+    return outcome;
   }
 
   #accept(firstEvents: readonly NewEvent[]): Promise<AcceptOutcome> {

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { textPart } from '../../src/core/message.js';
+import { FirstAppend } from '../../src/journal/task-run.js';
+import { newTask } from '../suites/task-store-fixtures.js';
 import { close, ended, journal, message, open, SCOPE, store, until } from './journal-under-test.js';
 
 afterEach(close);
@@ -44,6 +46,17 @@ describe('a message of a new task', () => {
       { type: 'message' },
       { type: 'run-end', state: 'failed', reason: 'too-large' },
     ]);
+  });
+
+  it('keeps its lease while its run comes to its end, when it was stored alone', async () => {
+    await open(async () => ({ state: 'completed' }));
+    const first = new FirstAppend(store, newTask(), 'worker');
+    const activity = { type: 'text', text: 'x'.repeat(1_200_000) } as const;
+    const written = first.append([{ author: 'echo', body: { type: 'activity', activity } }]);
+    await expect(written).rejects.toMatchObject({ code: 'too-large' });
+    expect(await first.outcome).toMatchObject({ kind: 'accepted', leased: true });
+    // The worker renews the leases of the runs whose tasks are stored.
+    expect(first.isStored).toBe(true);
   });
 
   it('is refused when it is too large itself, and its run leaves nothing', async () => {

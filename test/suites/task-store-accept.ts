@@ -143,10 +143,10 @@ export function acceptCases(get: () => StoreUnderTest): void {
       });
     });
 
-    it('accepts a parent with a character that PostgreSQL cannot hold', async () => {
+    it('accepts a parent with characters that PostgreSQL cannot hold', async () => {
       const { store } = get();
-      const task = await reload(store, await acceptOne(store, { parentTaskId: 'a\0b' }));
-      expect(task.parentTaskId).toMatch(/^a[\0\ufffd]b$/);
+      const task = await reload(store, await acceptOne(store, { parentTaskId: 'a\0b\ud800c' }));
+      expect(task.parentTaskId).toMatch(/^a[\0\ufffd]b\ufffdc$/);
       expect((await readAll(store, task)).map(({ seq }) => seq)).toEqual([1]);
     });
 

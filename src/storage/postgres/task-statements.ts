@@ -60,13 +60,14 @@ export type AcceptedRow = Pick<TaskRow, 'id' | 'key' | 'created_at'>;
 /** Accepts messages that all name a context, or none. A message without one is forgotten after `knownMs`. */
 export function accept(tasks: readonly Acceptance[], isNamed: boolean, knownMs: number): Statement {
   const text = JSON.stringify(tasks);
-  const sent = text.includes('\\u0000') ? JSON.stringify(tasks, withoutNul) : text;
+  // Only characters that no text of PostgreSQL holds are written so, and those of the events, which are JSON already.
+  const sent = text.includes('\\u') ? JSON.stringify(tasks, asText) : text;
   return { sql: ACCEPT, values: [{ tasks: sent, context_known: isNamed ? 1 : 0, known_ms: knownMs }] };
 }
 
-/** Replaces U+0000 in a value of JSON, as `query` does in a text. */
-function withoutNul(_name: string, value: unknown): unknown {
-  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value;
+/** Replaces U+0000 and halves of surrogate pairs, which JSON keeps and PostgreSQL refuses, as in any other parameter. */
+function asText(_name: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd').toWellFormed() : value;
 }
 
 export interface Append {
