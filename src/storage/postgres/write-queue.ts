@@ -77,7 +77,7 @@ export class WriteQueue<Item, Result> {
     if (later.some(({ key }) => !this.#busy.has(key))) this.#schedule();
   }
 
-  /** Settles the writes of a group. Makes each alone when the statement fails, so that none fails or holds up others. */
+  /** Settles the writes of a group. Makes each alone, in the order of the calls, when the statement fails. */
   async #write(group: readonly Waiting<Item, Result>[]): Promise<void> {
     // All processes lock rows in the order of the keys, so that none of them wait for each other.
     const ordered = group.toSorted((a, b) => (a.key < b.key ? -1 : 1));
@@ -87,7 +87,7 @@ export class WriteQueue<Item, Result> {
       ordered.forEach(({ resolve }, index) => resolve(results[index]!));
     } catch (error) {
       if (group.length === 1 || isFaultOfDatabase(error)) group.forEach(({ reject }) => reject(error));
-      else await Promise.all(group.map((one) => this.#write([one])));
+      else for (const one of group) await this.#write([one]);
     }
   }
 }
