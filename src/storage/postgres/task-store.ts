@@ -98,6 +98,7 @@ export class PostgresTaskStore implements TaskStore {
     this.#inbox = inboxOf(this.#messageIdMs);
     this.#accepts = { named: this.#acceptQueue(true), unnamed: this.#acceptQueue(false) };
     this.#appends = new WriteQueue(database, {
+      isOrdered: false,
       keyOf: ({ fence }) => fence.taskId,
       charactersOf: ({ batch }) => batch.events.reduce((sum, { body }) => sum + body.length, 0),
       write: appendAll,
@@ -266,6 +267,7 @@ export class PostgresTaskStore implements TaskStore {
 
   #acceptQueue(named: boolean): WriteQueue<Acceptance, AcceptedRow | undefined> {
     return new WriteQueue(this.#database, {
+      isOrdered: true,
       keyOf: ({ inbox }) => inbox,
       charactersOf: ({ events }) => events.reduce((sum, { body }) => sum + body.length, 0),
       write: async (tasks, ask) => {

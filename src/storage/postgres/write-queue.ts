@@ -17,6 +17,8 @@ interface QueuedWrites<Item, Result> {
   /** Writes with the same key are made in the order of the calls. */
   readonly keyOf: (item: Item) => string;
   readonly charactersOf: (item: Item) => number;
+  /** Whether those of a statement that fails are made one after the other. Else none holds up others that waits for a lock. */
+  readonly isOrdered: boolean;
   /** Makes the writes in one statement. Resolves with their results, in their order. */
   readonly write: (items: readonly Item[], ask: Ask) => Promise<readonly Result[]>;
 }
@@ -77,7 +79,7 @@ export class WriteQueue<Item, Result> {
     if (later.some(({ key }) => !this.#busy.has(key))) this.#schedule();
   }
 
-  /** Settles the writes of a group. Makes each alone, in the order of the calls, when the statement fails. */
+  /** Settles the writes of a group. Makes each alone when the statement fails. */
   async #write(group: readonly Waiting<Item, Result>[]): Promise<void> {
     // All processes lock rows in the order of the keys, so that none of them wait for each other.
     const ordered = group.toSorted((a, b) => (a.key < b.key ? -1 : 1));
@@ -87,7 +89,8 @@ export class WriteQueue<Item, Result> {
       ordered.forEach(({ resolve }, index) => resolve(results[index]!));
     } catch (error) {
       if (group.length === 1 || isFaultOfDatabase(error)) group.forEach(({ reject }) => reject(error));
-      else for (const one of group) await this.#write([one]);
+      else if (this.#writes.isOrdered) for (const one of group) await this.#write([one]);
+      else await Promise.all(group.map((one) => this.#write([one])));
     }
   }
 }
