@@ -9,6 +9,8 @@ const due = ({ using }: Dialect): string => `SELECT * FROM tasks ${using('tasks_
     AND (ended_before IS NOT NULL OR (created_at <= ? AND head > traced AND 4 * head >= 5 * traced))
   ORDER BY key LIMIT ?`;
 const SQL = {
+  /** In SQLite it is made for the first export: each new task is written to it, and most servers export nothing. */
+  index: 'CREATE INDEX IF NOT EXISTS tasks_untraced ON tasks (key) WHERE traced >= 0',
   claim: `INSERT INTO trace_exporter (slot, worker, until) VALUES (1, @worker, @until)
     ON CONFLICT (slot) DO UPDATE SET worker = excluded.worker, until = excluded.until
       WHERE trace_exporter.worker = excluded.worker OR trace_exporter.until <= @now`,
@@ -23,12 +25,16 @@ type TracedRow = TaskRow & { readonly traced: number };
 
 export class SqlTraceStore implements TraceStore {
   readonly #database: SqlDatabase;
+  #isIndexed: boolean;
 
   constructor(database: SqlDatabase) {
     this.#database = database;
+    this.#isIndexed = database.isShared;
   }
 
   async listDue(limit: number): Promise<readonly DueTrace[]> {
+    if (!this.#isIndexed) await this.#database.write(LOCK, () => run(SQL.index));
+    this.#isIndexed = true;
     const before = (await this.#database.now()) - TRACE_AFTER_MS;
     const sql = due(this.#database.dialect);
     const rows = await this.#database.read(() => all<TracedRow>(sql, before, limit));

@@ -77,6 +77,8 @@ const server = await startPostgres();
       "INSERT INTO graph_names (tenant, owner, key, name) VALUES ('t', 'o', 'k', 'n') RETURNING id::int",
     );
     expect(next.rows).toEqual([{ id: 3 }]);
+    const last = "SELECT pg_sequence_last_value(pg_get_serial_sequence('tasks', 'key'))::int AS last";
+    expect((await own.run(last)).rows).toEqual([{ last: 950 }]);
     const node = embedded.prepare("SELECT value FROM meta WHERE key = 'node'").pluck().get();
     expect((await own.run("SELECT value FROM meta WHERE key = 'node'")).rows).toEqual([{ value: node }]);
     embedded.close();
@@ -205,6 +207,7 @@ async function fill(file: string): Promise<void> {
   await storage.tasks.append(fenceOf(above), [{ author: AGENT, body }]);
   await storage.close();
   const database = new Database(file);
+  database.exec("INSERT INTO meta (key, value) VALUES ('last_task', '950')");
   const empty = database
     .prepare<[], string>("SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'")
     .pluck()

@@ -147,7 +147,10 @@ function migrate(database: Database.Database, version: number, logger: Logger): 
     database.pragma(`application_id = ${APPLICATION_ID}`);
     database.pragma(`user_version = ${VERSION}`);
   });
+  // For version 28, which edits the text of a table.
+  database.unsafeMode(true);
   apply.immediate();
+  database.unsafeMode(false);
   if (version > 0) logger.info('database schema upgraded', { from: version, to: VERSION });
 }
 

@@ -81,4 +81,16 @@ export const MIGRATIONS: readonly string[] = [
   DROP TABLE recent_inbox;
   ALTER TABLE tasks ADD COLUMN sent BLOB;
   INSERT INTO meta (key, value) SELECT 'inbox_moved', coalesce(max(key), 0) FROM tasks;`,
+  // 28: the store gives out the keys of tasks, so a list of the last ones need not be written with each task: only when the
+  // last task is removed. The edit of the text is one of https://sqlite.org/lang_altertable.html, section 7, as no row changes.
+  `PRAGMA writable_schema = ON;
+  UPDATE sqlite_schema SET sql = replace(sql, ' AUTOINCREMENT', '') WHERE type = 'table' AND name = 'tasks';
+  PRAGMA writable_schema = RESET;
+  INSERT INTO meta (key, value) SELECT 'last_task', seq FROM sqlite_sequence WHERE name = 'tasks';
+  DELETE FROM sqlite_sequence WHERE name = 'tasks';
+  CREATE TRIGGER tasks_last AFTER DELETE ON tasks WHEN old.key > (SELECT coalesce(max(key), 0) FROM tasks) BEGIN
+    INSERT INTO meta (key, value) VALUES ('last_task', old.key)
+      ON CONFLICT DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER));
+  END;
+  DROP INDEX tasks_untraced;`,
 ];

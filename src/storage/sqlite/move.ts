@@ -7,6 +7,7 @@ import type { MovedTable, MoveSource } from '../moving.js';
 import { MOVE_ALL } from './inbox.js';
 import { openConnection, type ConnectionOptions } from './connection.js';
 import { openSqliteStorage } from './storage.js';
+import { LAST_KEY } from './task-writes.js';
 
 /** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own. */
 const TABLES = `SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'
@@ -94,7 +95,9 @@ function readTable(database: Database.Database, name: string, move: TableMove | 
 function lastNumber(database: Database.Database, table: string, column: string): number {
   const hasSequence = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").get();
   const given =
-    hasSequence && database.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?').pluck().get(table);
+    table === 'tasks'
+      ? database.prepare(LAST_KEY).pluck().get()
+      : hasSequence && database.prepare('SELECT seq FROM sqlite_sequence WHERE name = ?').pluck().get(table);
   return Number(given ?? database.prepare(`SELECT max("${column}") FROM ${table}`).pluck().get() ?? 0);
 }
 

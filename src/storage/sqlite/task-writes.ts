@@ -23,7 +23,9 @@ const ADVANCE_TO = `UPDATE tasks SET head = ?, lease_until = ?, crashes = iif(?,
     lease_by = iif(?, NULL, lease_by), cancel_requested = iif(?, 0, cancel_requested)
   WHERE key = ?`;
 
-export const LAST_KEY = "SELECT seq FROM sqlite_sequence WHERE name = 'tasks'";
+/** The largest key that a task ever had: that of a stored one, or the one that was noted when the last one was removed. */
+export const LAST_KEY = `SELECT max(coalesce((SELECT max(key) FROM tasks), 0),
+  coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_task'), 0))`;
 
 const RENEW = `UPDATE tasks SET lease_until = ? WHERE id IN (SELECT value FROM json_each(?)) AND lease_by = ?
   RETURNING id, head`;
@@ -54,7 +56,7 @@ export function* acceptTask(context: SqliteContext, entry: NewTask, start: Keyed
     const earlier = yield* earlierOrRoom(context, entry, waits);
     if (earlier) return earlier;
   }
-  const sent = yield* inbox.addNew(entry, key, now);
+  const sent = inbox.addNew(entry, key);
   if (sent === undefined) return (yield* earlierOutcome(context, entry))!;
   const row = newTaskColumns(entry, start);
   const leaseUntil = waits ? 0 : now + LEASE_MS;

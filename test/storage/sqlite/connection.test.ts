@@ -95,8 +95,8 @@ describe('a reopened database', () => {
     earlier.exec(`DROP TABLE inbox; CREATE TABLE inbox (tenant, owner, agent, message_id, request_hash, task, seq);
       INSERT INTO inbox VALUES ('', 'alice', '${AGENT}', '${entry.message.id}', 'hash', '${id}', 1); ALTER TABLE removed_tasks DROP COLUMN id;
       ALTER TABLE removed_tasks DROP COLUMN context;
-      DROP INDEX tasks_untraced; ALTER TABLE tasks DROP COLUMN traced; DROP TABLE model_spending; DROP TABLE background_usage;
-      DROP TABLE capabilities; DROP TABLE task_use; DROP INDEX tasks_forks; ALTER TABLE tasks DROP COLUMN sent; DELETE FROM meta WHERE key = 'inbox_moved';
+      ALTER TABLE tasks DROP COLUMN traced; DROP TABLE model_spending; DROP TABLE background_usage;
+      DROP TRIGGER tasks_last; DROP TABLE capabilities; DROP TABLE task_use; DROP INDEX tasks_forks; ALTER TABLE tasks DROP COLUMN sent; DELETE FROM meta WHERE key = 'inbox_moved';
       ALTER TABLE tasks DROP COLUMN fork_of; ALTER TABLE tasks DROP COLUMN fork_at;
       PRAGMA user_version = 16;`);
     earlier.close();

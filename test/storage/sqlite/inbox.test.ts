@@ -156,4 +156,16 @@ describe('a message that was sent before', () => {
     expect(await store.retention.remove(sent.map(({ id }) => id))).toHaveLength(4);
     expect(store.rows('inbox')).toBe(0);
   });
+
+  it('is not taken for that of a removed task: no other task gets its key', async () => {
+    const store = open(3);
+    const sent = entries(4);
+    for (const task of (await acceptAll(store, sent)).map(taskOf))
+      await store.tasks.requestCancel(task, task.id);
+    // The newest first: the one before it is the newest of those that are left.
+    await store.retention.remove(sent.map(({ id }) => id).toReversed());
+    const again = open(3);
+    await acceptAll(again, entries(2));
+    expect([again.rows('tasks'), again.rows('tasks WHERE key > 4')]).toEqual([2, 2]);
+  });
 });
