@@ -62,13 +62,8 @@ function packedRow(events: readonly EncodedEvent[], seq: number): PackedRow {
   const lines = events.map((event) =>
     event.author === author ? event.body : `[${JSON.stringify(event.author)},${event.body}]`,
   );
-  const types = events.map((event) => event.type);
-  return {
-    seq,
-    author,
-    body: lines.join('\n'),
-    type: SESSION_TYPES.find((one) => types.includes(one)) ?? type,
-  };
+  const ofSession = SESSION_TYPES.find((one) => events.some((event) => event.type === one));
+  return { seq, author, body: lines.join('\n'), type: ofSession ?? type };
 }
 
 /** The events that rows of `packed` hold, as they are read back. */
@@ -77,9 +72,10 @@ export function storedEvents(
   before: number,
   at: number,
 ): readonly StoredEvent[] {
-  return events.map(({ author, body, whole, parsed }, index) => ({
-    ...{ seq: before + index + 1, at, author, body, whole, parsed },
-  }));
+  return events.map(({ author, body, whole, parsed }, index) => {
+    const seq = before + index + 1;
+    return { seq, at, author, body, whole, parsed };
+  });
 }
 
 const AUTHOR = /^\[(null|"(?:[^"\\]|\\.)*"),/;

@@ -6,11 +6,11 @@ import type { ClaimRoom, EarlierOutcome, InputOutcome, Fence, NewInput } from '.
 import { LEASE_MS, type NewTask, type TaskHead } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
 import type { PushWrites } from './push-store.js';
-import { checksumOf, packed, soundEventsIn, storedEvents, type EventRow } from './event-rows.js';
+import { packed, soundEventsIn, storedEvents, type EventRow } from './event-rows.js';
 import type { EncodedEvent, StoredEvent, TaskChange, TaskRow } from './rows.js';
 import { CALLER_AUTHOR, damagedTask, encodeEvent, toTaskRecord } from './rows.js';
 import { all, column, first, run, type Query } from '../core/sql.js';
-import { CHANGED_COLUMNS, insertEventRows, type TASK_COLUMNS, type TaskSql } from './task-sql.js';
+import { CHANGED_COLUMNS, insertsOfEvents, type TASK_COLUMNS, type TaskSql } from './task-sql.js';
 
 /**
  * The context of the rarer changes to tasks, which are written once for all databases. Accepting a message and appending
@@ -37,7 +37,7 @@ export interface EncodedBatch {
 export type SentMessage = Pick<NewTask, 'scope' | 'agent' | 'message' | 'givenContextId' | 'isSame'>;
 
 /** The task and the event that a message became. The task is null when it was removed. */
-interface Received {
+export interface Received {
   readonly task: string | null;
   readonly seq: number;
 }
@@ -375,11 +375,7 @@ export function* insertEvents(
 ): Query<void> {
   if (events.length === 0) return;
   const before = task.head - events.length;
-  const rows = packed(events, before).map((packedRow) => {
-    const row = { ...packedRow, at: now };
-    return { ...row, checksum: checksumOf(row) };
-  });
-  yield* insertEventRows(task.key, rows);
+  for (const insert of insertsOfEvents(task.key, packed(events, before), now)) yield insert;
   touch(task.id, storedEvents(events, before, now));
 }
 

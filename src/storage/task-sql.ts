@@ -1,7 +1,7 @@
 import { SUSPECT_CRASHES } from '../stores/tasks.js';
-import { MAX_ROW_EVENTS, SESSION_LIST, type EventRow, type PackedRow } from './event-rows.js';
+import { checksumOf, MAX_ROW_EVENTS, SESSION_LIST, type PackedRow } from './event-rows.js';
 import type { TaskRow } from './rows.js';
-import type { Dialect, Query } from '../core/sql.js';
+import type { Dialect, Statement } from '../core/sql.js';
 
 export const LIVE = "state IN ('submitted', 'working')";
 export const ENDED = "state IN ('completed', 'failed', 'canceled', 'rejected')";
@@ -147,14 +147,17 @@ const ROWS_AT_ONCE = 16;
 /** The statements by number of rows. */
 const INSERTS: string[] = [];
 
-export function* insertEventRows(task: number, rows: readonly (EventRow & PackedRow)[]): Query<void> {
+/** The statements that insert the rows of one append, made at the time `at`. */
+export function insertsOfEvents(task: number, rows: readonly PackedRow[], at: number): readonly Statement[] {
+  const inserts: Statement[] = [];
   for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
     const some = rows.slice(from, from + ROWS_AT_ONCE);
     INSERTS[some.length] ??= `INSERT INTO events (task, ${EVENT_COLUMNS.join(', ')})
       VALUES ${some.map(() => `(?, ${EVENT_COLUMNS.map(() => '?').join(', ')})`).join(', ')}`;
     const values: unknown[] = [];
-    for (const { seq, at, author, type, body, checksum } of some)
-      values.push(task, seq, at, author, type, body, checksum);
-    yield { sql: INSERTS[some.length]!, values };
+    for (const { seq, author, type, body } of some)
+      values.push(task, seq, at, author, type, body, checksumOf({ seq, at, author, body }));
+    inserts.push({ sql: INSERTS[some.length]!, values });
   }
+  return inserts;
 }

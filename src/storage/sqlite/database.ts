@@ -105,8 +105,8 @@ export class SqliteDatabase implements SqlDatabase {
   }
 
   /** Like `readNow`, and cheaper when the same turn of the event loop writes. */
-  readBeforeCommit<Result>(query: Query<Result>): Result {
-    return this.readNow(() => this.#commits.read(() => this.run(query)));
+  readBeforeCommit<Result>(query: () => Result): Result {
+    return this.readNow(() => this.#commits.read(query));
   }
 
   /** Writes in a transaction of its own, without waiting for its turn. */

@@ -16,10 +16,40 @@ export type Work<Result> = (touch: Touch) => Result;
 /** The committed events by task, in the order of the writes. */
 type Touched = Map<string, readonly StoredEvent[]>;
 
-interface Pending {
-  readonly work: Work<unknown>;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: LangoError) => void;
+/** A write that was asked for, with its outcome once its transaction has run. */
+class Pending {
+  readonly #work: Work<unknown>;
+  readonly #resolve: (result: unknown) => void;
+  readonly #reject: (error: LangoError) => void;
+  #result: unknown;
+  #error: LangoError | undefined;
+
+  constructor(work: Work<unknown>, resolve: (result: unknown) => void, reject: (error: LangoError) => void) {
+    this.#work = work;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** Runs the write inside a transaction. Throws what is not an error of this write alone. */
+  attempt(touch: Touch): void {
+    this.#error = undefined;
+    try {
+      this.#result = this.#work(touch);
+    } catch (error) {
+      if (!isLangoError(error)) throw error;
+      this.#error = error;
+    }
+  }
+
+  /** Settles the promise, after the commit. */
+  settle(): void {
+    if (this.#error) this.#reject(this.#error);
+    else this.#resolve(this.#result);
+  }
+
+  fail(error: LangoError): void {
+    this.#reject(error);
+  }
 }
 
 /** Functions that are called around each commit. */
@@ -50,7 +80,7 @@ const PROBE = "UPDATE meta SET value = value WHERE key = 'commits'";
  * database, writes wait without blocking.
  */
 export class GroupCommit {
-  readonly #transact: (group: readonly Pending[], touched: Touched) => Committed;
+  readonly #transact: (group: readonly Pending[]) => Committed;
   /** Called after each commit, once per task, with the events that the task got. */
   readonly listeners: AppendListeners<readonly StoredEvent[]>;
   readonly #logger: Logger;
@@ -85,16 +115,17 @@ export class GroupCommit {
       ...{ read: prepare('BEGIN'), write: prepare('BEGIN IMMEDIATE') },
       ...{ commit: prepare('COMMIT'), rollback: prepare('ROLLBACK') },
     };
-    this.#transact = (group, touched) => {
+    this.#transact = (group) => {
+      const touched: Touched = new Map();
       const touch: Touch = (taskId, events) => addTouched(touched, taskId, events);
       if (!this.#isReading) this.#begin.write.run();
       this.#isReading = false;
       try {
-        const settled = group.map((pending) => attempt(pending, touch));
+        for (const pending of group) pending.attempt(touch);
         const number = next.get(this.#changes);
         hooks.before();
         this.#begin.commit.run();
-        return { settled, number };
+        return { touched, number };
       } finally {
         // Some failures have rolled the transaction back already.
         if (database.inTransaction) this.#begin.rollback.run();
@@ -110,7 +141,7 @@ export class GroupCommit {
   run<Result>(work: Work<Result>): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (this.#pending.length === 0 && !this.#isReading) setImmediate(() => this.flush());
-      this.#pending.push({ work, resolve: (result) => resolve(result as Result), reject });
+      this.#pending.push(new Pending(work, resolve as (result: unknown) => void, reject));
     });
   }
 
@@ -135,9 +166,7 @@ export class GroupCommit {
     const group = this.#pending;
     if (group.length === 0) return this.endReading();
     this.#pending = [];
-    const touched: Touched = new Map();
-    for (const settle of this.#commit(group, touched)) settle();
-    for (const [taskId, events] of touched) this.listeners.notify(taskId, events);
+    for (const [taskId, events] of this.#commit(group)) this.listeners.notify(taskId, events);
     this.#checkpoints.onCommit();
   }
 
@@ -151,21 +180,24 @@ export class GroupCommit {
   }
 
   /** If the transaction fails, each write gets its own transaction, so that one bad write does not fail the others. */
-  #commit(group: readonly Pending[], touched: Touched): readonly (() => void)[] {
-    const touchedHere: Touched = new Map();
+  #commit(group: readonly Pending[]): Touched {
     try {
-      const { settled, number } = this.#transact(group, touchedHere);
-      touchedHere.forEach((events, taskId) => addTouched(touched, taskId, events));
+      const { touched, number } = this.#transact(group);
       this.#onCommitted(number);
-      return settled;
+      for (const pending of group) pending.settle();
+      return touched;
     } catch (error) {
-      if (this.#waitsForLock(group, error)) return [];
-      if (group.length > 1 && !isForAll(error))
-        return group.flatMap((pending) => this.#commit([pending], touched));
+      const touched: Touched = new Map();
+      if (this.#waitsForLock(group, error)) return touched;
+      if (group.length > 1 && !isForAll(error)) {
+        for (const pending of group)
+          for (const [taskId, events] of this.#commit([pending])) addTouched(touched, taskId, events);
+        return touched;
+      }
       const failure = storageError(error);
       this.#onFailure(failure, error);
-      const fail = ({ reject }: Pending) => reject.bind(undefined, failure);
-      return group.map(fail);
+      for (const pending of group) pending.fail(failure);
+      return touched;
     }
   }
 
@@ -214,7 +246,7 @@ interface NumberRow {
 }
 
 interface Committed {
-  readonly settled: readonly (() => void)[];
+  readonly touched: Touched;
   /** Undefined for a transaction that changed nothing. */
   readonly number: NumberRow | undefined;
 }
@@ -222,17 +254,6 @@ interface Committed {
 /** Whether an error has nothing to do with the writes of the transaction, so that each alone would fail too. */
 function isForAll(error: unknown): boolean {
   return isLangoError(error) || primaryCode(error) === 'SQLITE_BUSY';
-}
-
-/** Runs one write inside a transaction. The returned function settles its promise, after the commit. */
-function attempt(pending: Pending, touch: Touch): () => void {
-  try {
-    const result = pending.work(touch);
-    return () => pending.resolve(result);
-  } catch (error) {
-    if (!isLangoError(error)) throw error;
-    return () => pending.reject(error);
-  }
 }
 
 function addTouched(touched: Touched, taskId: string, events: readonly StoredEvent[]): void {

@@ -1,5 +1,5 @@
 import { all, first, run, type Query } from '../../core/sql.js';
-import { keyOfSent, type Inbox, type SentMessage, type TaskContext } from '../task-changes.js';
+import { keyOfSent, type Inbox, type Received, type SentMessage, type TaskContext } from '../task-changes.js';
 import { DAY_MS } from '../task-events.js';
 import type { TaskRow } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
@@ -113,8 +113,14 @@ export class SqliteInbox implements Inbox {
     this.#moveAt = moveAt;
   }
 
-  find(sent: SentMessage): ReturnType<Inbox['find']> {
-    return this.#find(sent, keyOfSent(sent), this.#database.clock());
+  // eslint-disable-next-line require-yield
+  *find(sent: SentMessage): ReturnType<Inbox['find']> {
+    return this.#find(sent, keyOfSent(sent));
+  }
+
+  /** The same at once. Call it in a read or a commit. */
+  has(sent: SentMessage): boolean {
+    return this.#find(sent, keyOfSent(sent)) !== undefined;
   }
 
   *add(
@@ -127,11 +133,11 @@ export class SqliteInbox implements Inbox {
     yield* run(ADD, key, task.key, task.head, now);
   }
 
-  /** Returns the key to be stored with a new task; undefined for a message that was sent before. */
-  *addNew(sent: SentMessage, task: number, now: number): Query<string | undefined> {
+  /** Returns the key to be stored with a new task; undefined for a message that was sent before. Call it in a commit. */
+  addNew(sent: SentMessage, task: number): string | undefined {
     const key = this.#keyOf(sent);
-    if (yield* this.#find(sent, key, now)) return undefined;
-    const recent = (this.#recent ??= yield* this.#load());
+    if (this.#find(sent, key)) return undefined;
+    const recent = (this.#recent ??= this.#load());
     recent.add(prefixOf(key), task);
     if (this.#isMoving) return key;
     if (!this.#moving && recent.size >= this.#moveAt) {
@@ -146,17 +152,18 @@ export class SqliteInbox implements Inbox {
     yield* run(FORGET, key, task);
   }
 
-  *#find(sent: SentMessage, key: string, now: number): ReturnType<Inbox['find']> {
-    const forgotten = (sent.givenContextId ?? '') === '' ? now - this.#knownMs : NEVER;
-    this.#recent ??= yield* this.#load();
+  #find(sent: SentMessage, key: string): Received | undefined {
+    const database = this.#database;
+    const forgotten = (sent.givenContextId ?? '') === '' ? database.clock() - this.#knownMs : NEVER;
+    this.#recent ??= this.#load();
     const prefix = prefixOf(key);
     for (const tasks of [this.#recent, this.#moving?.tasks])
       for (const task of tasks?.of(prefix) ?? NONE) {
-        const found = yield* first<{ task: string; seq: number }>(FIND_NEW, task, key, forgotten);
+        const found = database.run(first<Received>(FIND_NEW, task, key, forgotten));
         if (found) return found;
       }
     if (this.#absent.some((one) => one.key === key)) return undefined;
-    const found = yield* first<{ task: string | null; seq: number }>(FIND_MOVED, key, forgotten);
+    const found = database.run(first<Received>(FIND_MOVED, key, forgotten));
     if (!found) this.#noteAbsent({ sent, key });
     return found;
   }
@@ -170,9 +177,9 @@ export class SqliteInbox implements Inbox {
     if (this.#absent.length < MOST_ABSENT) this.#absent.push(absent);
   }
 
-  *#load(): Query<Tasks> {
+  #load(): Tasks {
     const tasks = new Tasks();
-    for (const { key, prefix } of yield* all<{ key: number; prefix: string }>(LOAD))
+    for (const { key, prefix } of this.#database.run(all<{ key: number; prefix: string }>(LOAD)))
       tasks.add(Number.parseInt(prefix, 16), key);
     return tasks;
   }

@@ -11,6 +11,7 @@ import type {
   TaskStart,
   TaskStore,
 } from '../../stores/tasks.js';
+import { rejected } from '../../core/errors.js';
 import { column, first, run, type Query } from '../../core/sql.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
 import { withContents } from '../references.js';
@@ -71,8 +72,11 @@ export class SqliteTaskStore implements TaskStore {
 
   findEarlier(entry: NewTask): EarlierOutcome | undefined {
     const { inbox, pushes } = this.#parts;
-    const context = { sql: this.#sql, inbox, pushes, now: this.#database.clock() };
-    return this.#database.readBeforeCommit(earlierOrRoom(context, entry));
+    return this.#database.readBeforeCommit(() => {
+      if (!entry.push && !inbox.has(entry)) return undefined;
+      const context = { sql: this.#sql, inbox, pushes, now: this.#database.clock() };
+      return this.#database.run(earlierOrRoom(context, entry));
+    });
   }
 
   async accept(entry: NewTask, start?: TaskStart): Promise<AcceptOutcome> {
@@ -162,11 +166,15 @@ export class SqliteTaskStore implements TaskStore {
     );
   }
 
-  async read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
-    return this.#database.readNow(() => {
-      const recent = this.#parts.recent.read(taskId, after, limit);
-      return recent?.map((row) => toTaskEvent(taskId, row)) ?? this.#select(taskId, after, limit);
-    });
+  read(taskId: string, after: number, limit: number): ReturnType<TaskStore['read']> {
+    try {
+      return this.#database.readNow(() => {
+        const recent = this.#parts.recent.read(taskId, after, limit);
+        return recent?.map((row) => toTaskEvent(taskId, row)) ?? this.#select(taskId, after, limit);
+      });
+    } catch (error) {
+      return rejected(error);
+    }
   }
 
   readSession(...asked: Parameters<TaskStore['readSession']>): Promise<readonly TaskEvent[]> {
