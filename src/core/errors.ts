@@ -117,3 +117,8 @@ export function codeOf(error: unknown): string | undefined {
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
+
+/** For functions that return at once where they can: what they throw is a rejection too. */
+export async function rejected(error: unknown): Promise<never> {
+  throw error;
+}

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { PeerCertificate, SecureContext } from 'node:tls';
 import type { ErrorCode } from './errors.js';
 import type { Caller } from './identity.js';
@@ -8,6 +8,7 @@ import type { Logger } from './logger.js';
 /** One HTTP request, with the server's limits, identity and log, for all routes. */
 export interface HttpExchange {
   readonly request: IncomingMessage;
+  /** Has the headers of all responses of the host. */
   readonly response: ServerResponse;
   /** Percent-encoded path below `baseUrl`, without the query. */
   readonly path: string;
@@ -22,7 +23,7 @@ export interface HttpExchange {
   /** The client's address, as far as known. */
   readonly address: string;
   /** Authenticates once per request. Rejects like `Authenticator.authenticate`, and with `unavailable` when the host stops. */
-  caller(): Promise<Caller>;
+  caller(): Caller | Promise<Caller>;
   /** Counts a request that needs no caller; counts it once. Throws `too-many`. */
   anyone(): void;
   /** Reads the whole body as JSON. Throws `too-large`, `invalid-input` (syntax, depth, keys, encoding) or `unavailable`. */
@@ -34,6 +35,11 @@ export interface HttpExchange {
    * promise when too many bytes are in flight: it resolves when there is room, and rejects with `unavailable` after seconds.
    */
   roomForAnswer(bytes?: number): Promise<void> | undefined;
+  /**
+   * Responds in one write, with these headers and those of all responses, so that the connection stays open. Does nothing
+   * when the client is gone, or has a response.
+   */
+  send(status: number, headers: OutgoingHttpHeaders, body: string): void;
   /** Call it when the body is of no more use. From then on only what the client has not read of the response counts. */
   answered(): void;
 }

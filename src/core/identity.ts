@@ -41,9 +41,10 @@ export interface ClientCertificate {
 export interface Authenticator {
   /**
    * Rejects with `unauthenticated`, with `too-many` after many failures of an address or requests of a caller, and with
-   * `unavailable` when authentication does not work now. The error's `headers` hold the challenge.
+   * `unavailable` when authentication does not work now. The error's `headers` hold the challenge. Returns the caller at once
+   * when nothing had to be waited for.
    */
-  authenticate(credentials: Credentials): Promise<Caller>;
+  authenticate(credentials: Credentials): Caller | Promise<Caller>;
   /** Counts a request that needs no caller. Throws `too-many`. */
   admitAnyone(address: string): void;
 }

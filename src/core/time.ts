@@ -121,6 +121,18 @@ export function inNextTurn(call: () => void): Box<() => void> {
   return box;
 }
 
+let turn: Promise<void> | undefined;
+
+/** Resolves in the next turn of the event loop: `inNextTurn` for those that cannot be canceled. */
+export function nextTurn(): Promise<void> {
+  return (turn ??= new Promise((resolve) => {
+    inNextTurn(() => {
+      turn = undefined;
+      resolve();
+    });
+  }));
+}
+
 function callAll(): void {
   const due = calls;
   calls = [];

@@ -33,6 +33,7 @@ export function traceIdOf({ traceparent }: Trace): string {
 
 /** Reads the header `traceparent`. Undefined for an invalid one. */
 export function readTraceparent(given: string): string | undefined {
+  if (given === '') return undefined;
   const [, version = 'ff', traceId = '', parentId = '', flags = '', more] = TRACE_PARENT.exec(given) ?? [];
   if (version === 'ff' || (version === '00' && more !== undefined)) return undefined;
   if (/^0+$/.test(traceId) || /^0+$/.test(parentId)) return undefined;

@@ -41,6 +41,8 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
     return LOOPBACK_NAMES.has(name) || name === hostInUrl(request.socket.localAddress ?? '');
   }
 
+  /** The host of the last request: most of them name the same one. */
+  let last = { host: '', ...partsOf('') };
   return (request) => {
     if (rules.isLoopbackOnly && !isLoopback(request.socket.localAddress ?? '')) {
       throw new LangoError(
@@ -50,8 +52,8 @@ export function createAdmission(rules: AdmissionRules): (request: IncomingMessag
       );
     }
     const host = requestedHost(request, rules.trustProxy);
-    const [, asked = '', port] = HOST.exec(host) ?? [];
-    const name = hostInUrl(asked);
+    if (host !== last.host) last = { host, ...partsOf(host) };
+    const { name, port } = last;
     if (name === '') throw new LangoError('invalid-input', 'The Host header is not a host name.');
     if (!isOurs(name, port, request)) {
       throw new LangoError('forbidden', 'The Host header names no host of this server.', {
@@ -94,14 +96,16 @@ export function sendPreflight({ request, response }: HttpExchange): boolean {
 }
 
 function requestedHost(request: IncomingMessage, trustProxy: boolean): string {
+  const { rawHeaders } = request;
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (isHost(rawHeaders[at]!)) hosts += 1;
   // node:http uses the first of two Host headers, but a proxy before it may have used the second.
-  const isHost = (text: string, at: number) =>
-    at % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host';
-  if (request.rawHeaders.filter(isHost).length > 1)
-    throw new LangoError('invalid-input', 'The request has more than one Host header.');
+  if (hosts > 1) throw new LangoError('invalid-input', 'The request has more than one Host header.');
   const forwarded = trustProxy ? lastOf(request.headers['x-forwarded-host']) : undefined;
   return (forwarded ?? request.headers.host ?? '').toLowerCase();
 }
+
+const isHost = (header: string): boolean => header.length === 4 && header.toLowerCase() === 'host';
 
 function requestedScheme({ headers, socket }: IncomingMessage, { trustProxy }: AdmissionRules): string {
   const forwarded = trustProxy ? lastOf(headers['x-forwarded-proto']) : undefined;
@@ -116,7 +120,13 @@ function lastOf(header: string | readonly string[] | undefined): string | undefi
 
 /** A host of the configuration, `name` or `name:port`, in the one spelling that requests are compared in. */
 function spelledAsHere(host: string): string {
-  const [, name = '', port] = HOST.exec(host.toLowerCase()) ?? [];
+  const { name, port } = partsOf(host.toLowerCase());
   if (name === '') return host.toLowerCase();
-  return port === undefined ? hostInUrl(name) : `${hostInUrl(name)}:${port}`;
+  return port === undefined ? name : `${name}:${port}`;
+}
+
+/** The name and the port of a host in lower case; an empty name for what is no host. */
+function partsOf(host: string): { readonly name: string; readonly port: string | undefined } {
+  const [, name = '', port] = HOST.exec(host) ?? [];
+  return { name: hostInUrl(name), port };
 }

@@ -3,7 +3,7 @@ import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
 import { assertJsonValue, keepIdOf, type Json } from '../core/json.js';
-import { Deadline, inNextTurn } from '../core/time.js';
+import { Deadline, nextTurn } from '../core/time.js';
 import type { HeldBytes } from '../core/bytes-in-flight.js';
 import { assertJsonLimits, membersOf } from './json-scan.js';
 
@@ -130,7 +130,7 @@ async function readBody(
   if (expected <= limits.bodyBytes) {
     const waiting = held?.add(expected);
     if (waiting) await orDiscard(request, waiting);
-    await new Promise<void>((resolve) => inNextTurn(resolve));
+    await nextTurn();
     const bytes = readArrived(request) ?? (await collect(request, limits));
     if (bytes && bytes.length <= limits.bodyBytes) {
       held?.set(bytes.length);

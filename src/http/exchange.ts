@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { LangoError } from '../core/errors.js';
+import { LangoError, rejected } from '../core/errors.js';
 import type { HttpExchange } from '../core/http.js';
 import type { Authenticator, Caller, ClientCertificate } from '../core/identity.js';
 import { newId } from '../core/ids.js';
@@ -34,6 +34,7 @@ interface ExchangeFacts {
   readonly response: ServerResponse;
   readonly baseUrl: string;
   readonly closing: AbortSignal; // Aborts when the host stops.
+  readonly headers: OutgoingHttpHeaders | undefined; // Further headers of all responses.
 }
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
@@ -41,17 +42,18 @@ const REQUEST_ID = /^[\w.:-]{1,128}$/;
 /** One request with its response. Creates costly parts (child logger, abort signal, parsed query) on first use. */
 export class Exchange implements HttpExchange {
   readonly request: IncomingMessage;
-  readonly response: ServerResponse;
   readonly path: string;
   readonly baseUrl: string;
   readonly requestId: string;
+  /** The headers of all responses of the host, until the response has them: setting each alone takes longer. */
+  #headers: OutgoingHttpHeaders | undefined;
   readonly #facts: ExchangeFacts;
   readonly #search: string;
   #query: URLSearchParams | undefined;
   #logger: Logger | undefined;
   #ending: AbortController | undefined;
   #address: string | undefined;
-  #caller: Promise<Caller> | undefined;
+  #caller: Caller | Promise<Caller> | undefined;
   #json: Promise<Json> | undefined;
   #isCounted = false;
   #owner: string | undefined;
@@ -60,13 +62,21 @@ export class Exchange implements HttpExchange {
   constructor(facts: ExchangeFacts) {
     this.#facts = facts;
     this.request = facts.request;
-    this.response = facts.response;
     this.baseUrl = facts.baseUrl;
     const url = facts.request.url ?? '/';
     const mark = url.indexOf('?');
     this.path = mark === -1 ? url : url.slice(0, mark);
     this.#search = mark === -1 ? '' : url.slice(mark + 1);
     this.requestId = requestIdOf(facts.request);
+    this.#headers = { 'X-Content-Type-Options': 'nosniff', 'X-Request-Id': this.requestId, ...facts.headers };
+  }
+
+  get response(): ServerResponse {
+    const { response } = this.#facts;
+    const headers = Object.entries(this.#headers ?? {});
+    this.#headers = undefined;
+    for (const [name, value] of headers) response.setHeader(name, value!);
+    return response;
   }
 
   get query(): URLSearchParams {
@@ -87,7 +97,7 @@ export class Exchange implements HttpExchange {
     if (this.#ending === undefined) {
       this.#ending = new AbortController();
       if (this.closing.aborted) this.stop();
-      if (this.response.closed) this.#leave();
+      if (this.#facts.response.closed) this.#leave();
     }
     return this.#ending.signal;
   }
@@ -100,7 +110,7 @@ export class Exchange implements HttpExchange {
     return (this.#address ??= clientAddress(this.request, this.#facts.options.trustProxy));
   }
 
-  caller(): Promise<Caller> {
+  caller(): Caller | Promise<Caller> {
     return (this.#caller ??= this.#identify());
   }
 
@@ -122,14 +132,29 @@ export class Exchange implements HttpExchange {
     return this.#heldBytes().addAnswer(bytes);
   }
 
+  send(status: number, headers: OutgoingHttpHeaders, body: string): void {
+    const { request, response } = this.#facts;
+    if (response.destroyed || response.headersSent) return;
+    const length = Buffer.byteLength(body);
+    response.writeHead(status, { ...this.#headers, 'Content-Length': length, ...headers });
+    this.#headers = undefined;
+    response.end(request.method === 'HEAD' ? undefined : body);
+    this.answered();
+  }
+
   answered(): void {
     this.#json = undefined;
-    this.#held?.set(this.response.writableLength);
+    this.#held?.set(this.#facts.response.writableLength);
   }
 
   /** Call it when `closing` was aborted. */
   stop(): void {
     this.#ending?.abort(this.closing.reason);
+  }
+
+  /** Closes the connection. */
+  destroy(): void {
+    this.#facts.response.destroy();
   }
 
   /** Call it once the response is closed. */
@@ -139,7 +164,7 @@ export class Exchange implements HttpExchange {
   }
 
   #leave(): void {
-    if (!this.response.writableFinished)
+    if (!this.#facts.response.writableFinished)
       this.#ending?.abort(new LangoError('canceled', 'The client went away.'));
   }
 
@@ -148,11 +173,11 @@ export class Exchange implements HttpExchange {
     return (this.#held ??= new HeldBytes(bytesInFlight, this.#owner ?? networkOf(this.address)));
   }
 
-  async #identify(): Promise<Caller> {
+  #identify(): Caller | Promise<Caller> {
     const { closing, request, options } = this.#facts;
     const { authenticator, trustProxy, sessionAuthorization } = options;
-    if (closing.aborted) throw closing.reason;
-    const caller = await authenticator.authenticate({
+    if (closing.aborted) return rejected(closing.reason);
+    const caller = authenticator.authenticate({
       authorization: request.headers.authorization ?? sessionAuthorization?.(request, this.baseUrl),
       views: headerText(request.headers['lango-owner']),
       path: this.path,
@@ -160,6 +185,10 @@ export class Exchange implements HttpExchange {
       ...(trustProxy ? {} : { connection: request.socket }),
       certificate: () => certificateOf(request),
     });
+    return caller instanceof Promise ? caller.then((one) => this.#known(one)) : this.#known(caller);
+  }
+
+  #known(caller: Caller): Caller {
     this.#owner = scopeKey(caller);
     return caller;
   }

@@ -1,5 +1,5 @@
 import type { Audit, AuditEntry, Authenticator, Caller, Credentials } from '../core/identity.js';
-import { LangoError, isLangoError } from '../core/errors.js';
+import { LangoError, isLangoError, rejected } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { Scope } from '../core/task.js';
 import { createIntrospectionVerifier, type IntrospectionOptions } from './introspection.js';
@@ -121,20 +121,39 @@ class LimitingAuthenticator implements Authenticator {
     this.#addresses = rates && new RateLimit('address', rates.address);
   }
 
-  async authenticate(credentials: Credentials): Promise<Caller> {
-    let caller: Caller;
+  authenticate(credentials: Credentials): Caller | Promise<Caller> {
+    try {
+      const known = this.#verified(credentials);
+      if (known instanceof Promise) return known.then((caller) => this.#admitted(caller, credentials));
+      return this.#admitted(known, credentials);
+    } catch (error) {
+      return rejected(error);
+    }
+  }
+
+  #verified(credentials: Credentials): Caller | Promise<Caller> {
     const { connection } = credentials;
     const isTrusted = connection !== undefined && this.#isTrusted.get(connection);
+    const slowed = isTrusted ? undefined : this.#waitIfSlowed(credentials);
     try {
-      if (!isTrusted) await this.#waitIfSlowed(credentials);
-      const known = this.#verify(credentials);
-      caller = known instanceof Promise ? await known : known;
+      const known = slowed ? slowed.then(() => this.#verify(credentials)) : this.#verify(credentials);
+      return known instanceof Promise
+        ? known.catch((error: unknown) => this.#refuse(error, credentials))
+        : known;
     } catch (error) {
-      if (isLangoError(error, 'unauthenticated')) throw this.#recordFailure(error, credentials);
-      if (isLangoError(error, 'forbidden')) this.#record('forbidden', credentials, { reason: error.message });
-      throw error;
+      return this.#refuse(error, credentials);
     }
-    if (isTrusted === undefined) this.#isTrusted.set(connection!, true);
+  }
+
+  #refuse(error: unknown, credentials: Credentials): never {
+    if (isLangoError(error, 'unauthenticated')) throw this.#recordFailure(error, credentials);
+    if (isLangoError(error, 'forbidden')) this.#record('forbidden', credentials, { reason: error.message });
+    throw error;
+  }
+
+  #admitted(caller: Caller, credentials: Credentials): Caller {
+    const { connection } = credentials;
+    if (connection && this.#isTrusted.get(connection) === undefined) this.#isTrusted.set(connection, true);
     try {
       this.#callers?.take(`${caller.tenant}\n${caller.owner}`);
     } catch (error) {

@@ -27,7 +27,7 @@ export interface PipelineOptions extends AdmissionRules, ExchangeOptions {
   readonly onResponse?: ((response: { method: string; status: number; ms: number }) => void) | undefined;
 }
 
-const HSTS = 'max-age=31536000';
+const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' };
 
 /** Checks Host and Origin of each request, and tries the handlers of the hot path, then express. */
 export class RequestPipeline {
@@ -60,22 +60,22 @@ export class RequestPipeline {
 
   /** Handles one request. Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    response.setHeader('X-Content-Type-Options', 'nosniff');
+    let exchange: Exchange | undefined;
     try {
       const admission = this.#admit(request);
-      const exchange = this.#begin(request, response, admission);
-      if (this.#isStopping) response.setHeader('Connection', 'close');
+      exchange = this.#begin(request, response, admission);
+      if (this.#isStopping) exchange.response.setHeader('Connection', 'close');
       if (admission.crossOrigin !== undefined) {
-        shareWithOrigin(response, admission.crossOrigin);
+        shareWithOrigin(exchange.response, admission.crossOrigin);
         if (sendPreflight(exchange)) return;
       }
       for (const route of this.#options.routes) if (await route(exchange)) return;
       // The first request that needs express loads it, because a start without it is faster and smaller.
       this.#webApp ??= createWebApp(this.#mounts, this.#options.logger);
       attachExchange(exchange);
-      (await this.#webApp)(request, response);
+      (await this.#webApp)(request, exchange.response);
     } catch (error) {
-      sendError({ request, response }, error, this.#options.logger);
+      sendError({ request, response: exchange?.response ?? response }, error, this.#options.logger);
     }
   }
 
@@ -106,7 +106,7 @@ export class RequestPipeline {
 
   /** Closes the connections of exchanges that are still open. */
   cut(): void {
-    for (const { value: exchange } of this.#open) exchange?.response.destroy();
+    for (const { value: exchange } of this.#open) exchange?.destroy();
   }
 
   #claims({ method = 'GET', url = '/' }: IncomingMessage): boolean {
@@ -120,12 +120,13 @@ export class RequestPipeline {
   #begin(request: IncomingMessage, response: ServerResponse, admission: Admission): Exchange {
     const exchange = new Exchange({
       options: this.#options,
-      ...{ request, response, closing: this.#closing.signal },
+      request,
+      response,
+      closing: this.#closing.signal,
+      headers: this.#options.hsts ? HSTS : undefined,
       baseUrl:
         admission.origin + (mountPathOf(request) || forwardedPrefix(request, this.#options.trustProxy)),
     });
-    response.setHeader('X-Request-Id', exchange.requestId);
-    if (this.#options.hsts) response.setHeader('Strict-Transport-Security', HSTS);
     const startedAt = performance.now();
     this.#baseUrl ??= exchange.baseUrl;
     const open = new Box(exchange);

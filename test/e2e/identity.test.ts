@@ -316,13 +316,14 @@ describe('auth.mode jwt', () => {
       scopeClaim: 'scope',
     };
     const authenticator = createAuthenticator({ mode: 'jwt', jwt: { rules, keys }, logger: silentLogger });
-    const outcome = async (token: string): Promise<string> =>
-      authenticator
-        .authenticate({ authorization: `Bearer ${token}`, address: 'a', certificate: () => undefined })
-        .then(
-          ({ owner }) => owner,
-          (error: { code: string }) => error.code,
-        );
+    const outcome = async (token: string): Promise<string> => {
+      const credentials = { authorization: `Bearer ${token}`, address: 'a', certificate: () => undefined };
+      try {
+        return (await authenticator.authenticate(credentials)).owner;
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    };
     const pause = () => new Promise((resolve) => setTimeout(resolve, 60));
     issuer.isDown = true;
     const first = await issuer.token({ sub: 'alice' });

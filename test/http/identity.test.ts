@@ -106,7 +106,7 @@ describe('createAuthenticator', () => {
   });
 });
 
-async function codeOf(call: Promise<unknown>): Promise<string> {
+async function codeOf(call: unknown): Promise<string> {
   try {
     await call;
   } catch (error) {

@@ -89,20 +89,13 @@ interface JsonResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Responds in one write, with the length, so that the connection stays open. Does nothing when the client is gone. */
-export function sendJson(exchange: HttpExchange, sent: JsonResponse): void {
-  const { request, response } = exchange;
-  if (response.destroyed || response.headersSent) return;
-  response.writeHead(sent.status, {
-    'Content-Type': sent.type,
-    'Content-Length': Buffer.byteLength(sent.body),
-    'Cache-Control': 'no-store',
-    // The unread rest of a request would be taken for the next one.
-    ...(request.complete || request.headers['content-length'] === '0' ? {} : { Connection: 'close' }),
-    ...sent.headers,
-  });
-  response.end(request.method === 'HEAD' ? undefined : sent.body);
-  exchange.answered();
+/** Does nothing when the client is gone. */
+export function sendJson(exchange: HttpExchange, { status, type, body, headers }: JsonResponse): void {
+  const { request } = exchange;
+  const all = { 'Content-Type': type, 'Cache-Control': 'no-store', ...headers };
+  const isRead = request.complete || request.headers['content-length'] === '0';
+  // The unread rest of a request would be taken for the next one.
+  exchange.send(status, isRead ? all : { Connection: 'close', ...all }, body);
 }
 
 /** The form in which a binding writes the responses of one operation. */

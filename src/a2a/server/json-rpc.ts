@@ -28,8 +28,14 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
   // Clients of 0.3 that asked for a stream read a response of status 200 as a stream, errors included.
   let asEvent = false;
   try {
-    const caller = await exchange.caller();
-    const body: unknown = await exchange.readJson().catch(refuseJson);
+    const known = exchange.caller();
+    const caller = known instanceof Promise ? await known : known;
+    let body: unknown;
+    try {
+      body = await exchange.readJson();
+    } catch (error) {
+      refuseJson(error);
+    }
     // The response to an invalid request, or one of an unknown version, has its id, when that can be read.
     if (isJsonObject(body) && isId(body['id'])) id = idTextOf(body);
     const call = new HttpCall(exchange, caller, VERSIONS);
@@ -128,7 +134,7 @@ class JsonRpcFault extends Error {
   }
 }
 
-/** Rejects for a body that could not be read as JSON. */
+/** Throws the error of a body that could not be read as JSON. */
 function refuseJson(error: unknown): never {
   if (isLangoError(error, 'invalid-input')) throw new JsonRpcFault(PARSE_ERROR, error.message);
   throw error;
