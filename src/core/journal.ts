@@ -21,8 +21,8 @@ export interface Journal {
    * Rejects with `not-found`, or with `not-cancelable` when the task ended in another state.
    */
   cancel(scope: Scope, taskId: string): Promise<TaskRecord>;
-  /** Reads at most `limit` events with `seq > after`, in order. The caller has checked the scope. */
-  read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]>;
+  /** Reads at most `limit` events with `seq > after`, in order: at once, if it can. The caller has checked the scope. */
+  read(taskId: string, after: number, limit: number): readonly TaskEvent[] | Promise<readonly TaskEvent[]>;
   /** Yields the events with `seq > after` once durable, in order, in batches. Ends after the terminal event or an abort. */
   follow(taskId: string, after: number, signal: AbortSignal): AsyncIterable<readonly TaskEvent[]>;
   /** The same, and after the durable events what the task's run in this process has said since. Read it, or call `return`. */

@@ -136,7 +136,7 @@ class TaskJournal implements RunningJournal {
     return ended;
   }
 
-  read(taskId: string, after: number, limit: number): Promise<readonly TaskEvent[]> {
+  read(taskId: string, after: number, limit: number): ReturnType<Journal['read']> {
     return this.#store.read(taskId, after, limit);
   }
 

@@ -95,7 +95,9 @@ export class TaskRun implements Run {
     this.#seen = replay.head;
     this.#hasReadOutside = replay.hasReadOutside || task.grant.fromOutside === true;
     this.#appends = new RunAppends(this, {
-      ...{ store, retake: options.retake, head: replay.head },
+      store,
+      retake: options.retake,
+      head: replay.head,
       fence: { taskId: task.id, epoch: task.epoch },
       first: firstAppend && ((events) => firstAppend.append(events)),
     });

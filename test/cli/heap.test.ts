@@ -21,7 +21,7 @@ const PROGRAM = `
 `;
 
 it('the program keeps the young generation small unless the operator sets sizes of the heap', async () => {
-  expect(await youngMegabytes('limited')).toBeLessThan(17);
+  expect(await youngMegabytes('limited')).toBeLessThan(24);
   expect(await youngMegabytes('unlimited')).toBeGreaterThan(32);
   expect(await youngMegabytes('limited', '--max-semi-space-size=32')).toBeGreaterThan(32);
 });

@@ -157,7 +157,7 @@ export function readCases(get: () => StoreUnderTest): void {
       const { store } = get();
       const seen: Promise<number>[] = [];
       store.onAppend((taskId) => {
-        seen.push(store.read(taskId, 0, 100).then((events) => events.length));
+        seen.push((async () => (await store.read(taskId, 0, 100)).length)());
       });
       const heads = async () => {
         const lengths = await Promise.all(seen);

@@ -186,7 +186,7 @@ class MemoryLog implements Pick<TaskStore, keyof TaskRunOptions['store']> {
     return head;
   }
 
-  async read(...asked: Parameters<TaskStore['read']>): ReturnType<TaskStore['read']> {
+  async read(...asked: Parameters<TaskStore['read']>): Promise<readonly TaskEvent[]> {
     await this.#isStored;
     return this.#store.read(...asked);
   }

@@ -241,7 +241,8 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
       return isSettled && event.seq >= task.head;
     };
     // The run of a quick task has ended by now: then nothing has to be followed.
-    let hasEnded = (await this.#journal.read(task.id, reading.head, FIRST_READ)).some(isComplete);
+    const first = this.#journal.read(task.id, reading.head, FIRST_READ);
+    let hasEnded = (first instanceof Promise ? await first : first).some(isComplete);
     if (!hasEnded) {
       for await (const batch of this.#journal.follow(task.id, reading.head, call.signal)) {
         hasEnded = batch.some(isComplete);

@@ -256,8 +256,14 @@ function audit({ name, request, task }: Change, outcome: Parameters<Audit>[0]['o
   const { agent, context } = request;
   const { scope: caller, viewer, from, trace } = callOf(context);
   agent.audit({
-    ...{ operation: name, outcome, caller, agent: agent.name },
-    ...{ by: viewer?.owner, from, task: task || undefined, traceId: trace && traceIdOf(trace) },
+    operation: name,
+    outcome,
+    caller,
+    agent: agent.name,
+    by: viewer?.owner,
+    from,
+    task: task || undefined,
+    traceId: trace && traceIdOf(trace),
   });
 }
 

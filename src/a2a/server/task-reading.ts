@@ -30,7 +30,7 @@ export class TaskReading {
   readonly #authorOf: AuthorOf;
   #record: TaskStatus;
   #head = 0;
-  readonly #texts = new Map<string, TaskEvent & LiveText>();
+  #texts: Map<string, TaskEvent & LiveText> | undefined;
 
   constructor({ id, contextId }: TaskIds, authorOf: AuthorOf) {
     this.#record = { id, contextId, state: 'submitted', statusMessage: undefined, statusAt: 0, head: 0 };
@@ -39,7 +39,7 @@ export class TaskReading {
 
   /** The newest event of each text of the newest run. */
   get textsOfRun(): readonly (TaskEvent & LiveText)[] {
-    return [...this.#texts.values()];
+    return [...(this.#texts?.values() ?? [])];
   }
 
   /** The task as it stood after the last event added. */
@@ -57,12 +57,11 @@ export class TaskReading {
     if (event.seq <= this.#head) return;
     this.#fold.add(event, this.#authorOf(event));
     this.#head = event.seq;
-    if (event.body.type === 'run-start') this.#texts.clear();
-    if (event.body.type === 'text-delta')
-      this.#texts.set(event.body.artifactId, { ...event, body: event.body });
-    const state = stateAfter(event.body, this.#record.state);
-    if (state === undefined) return;
     const { body } = event;
+    if (body.type === 'run-start') this.#texts = undefined;
+    if (body.type === 'text-delta') (this.#texts ??= new Map()).set(body.artifactId, event);
+    const state = stateAfter(body, this.#record.state);
+    if (state === undefined) return;
     const message = body.type === 'run-end' || body.type === 'status' ? body.message : undefined;
     const statusMessage = message && withAuthor(message, this.#authorOf(event));
     this.#record = { ...this.#record, state, statusMessage, statusAt: event.at };

@@ -7,38 +7,33 @@ const MARKS: readonly string[] = [EXTENSIONS.author, EXTENSIONS.cursor, EXTENSIO
 
 type Marked = Pick<Task, 'metadata'>;
 
-/** Removes from a task the metadata of extensions that the client did not ask for. Without a set nothing is removed. */
+/**
+ * Removes from a task the metadata of extensions that the client did not ask for, and returns it. Without a set nothing is
+ * removed. The task must have been made for this client.
+ */
 export function keepAsked(task: Task, asked: ReadonlySet<string> | undefined): Task {
   const unasked = unaskedMarks(asked);
   if (unasked.length === 0) return task;
-  return {
-    ...withoutInStatus(task, unasked),
-    artifacts: task.artifacts.map((artifact) => without(artifact, unasked)),
-    history: task.history.map((message) =>
-      message.role === Role.ROLE_USER ? message : without(message, unasked),
-    ),
-  };
+  removeInStatus(task, unasked);
+  for (const artifact of task.artifacts) remove(artifact, unasked);
+  for (const message of task.history) if (message.role !== Role.ROLE_USER) remove(message, unasked);
+  return task;
 }
 
-/** Removes the same from an event of a stream. */
+/** Removes the same from an event of a stream, which must have been made for this client. */
 export function keepAskedInEvent(
   { payload }: StreamResponse,
   asked: ReadonlySet<string> | undefined,
 ): StreamResponse['payload'] {
   const unasked = unaskedMarks(asked);
   if (!payload || unasked.length === 0) return payload;
-  switch (payload.$case) {
-    case 'task':
-      return { ...payload, value: keepAsked(payload.value, asked) };
-    case 'message':
-      return payload;
-    case 'statusUpdate':
-      return { ...payload, value: withoutInStatus(payload.value, unasked) };
-    case 'artifactUpdate': {
-      const artifact = payload.value.artifact && without(payload.value.artifact, unasked);
-      return { ...payload, value: { ...without(payload.value, unasked), artifact } };
-    }
+  if (payload.$case === 'task') keepAsked(payload.value, asked);
+  if (payload.$case === 'statusUpdate') removeInStatus(payload.value, unasked);
+  if (payload.$case === 'artifactUpdate') {
+    remove(payload.value, unasked);
+    if (payload.value.artifact) remove(payload.value.artifact, unasked);
   }
+  return payload;
 }
 
 /** The events that report a change of the state, and are shown although they only say that the task is working. */
@@ -60,18 +55,16 @@ function unaskedMarks(asked: ReadonlySet<string> | undefined): readonly string[]
   return asked ? MARKS.filter((uri) => !asked.has(uri)) : [];
 }
 
-function withoutInStatus<Whole extends Marked & Pick<Task, 'status'>>(
-  whole: Whole,
-  names: readonly string[],
-) {
-  const message = whole.status?.message && without(whole.status.message, names);
-  return { ...without(whole, names), status: whole.status && { ...whole.status, message } };
+function removeInStatus(whole: Marked & Pick<Task, 'status'>, names: readonly string[]): void {
+  remove(whole, names);
+  if (whole.status?.message) remove(whole.status.message, names);
 }
 
 /** Leaves these members of the metadata out, and the metadata when it has no others. */
-function without<Whole extends Marked>(whole: Whole, names: readonly string[]): Whole {
-  if (!whole.metadata) return whole;
-  const left = Object.keys(whole.metadata).filter((name) => !names.includes(name));
-  const kept = () => Object.fromEntries(left.map((name) => [name, whole.metadata![name] as unknown]));
-  return { ...whole, metadata: left.length === 0 ? undefined : kept() };
+function remove(whole: Marked, names: readonly string[]): void {
+  const { metadata } = whole;
+  if (!metadata) return;
+  const left = Object.keys(metadata).filter((name) => !names.includes(name));
+  const kept = () => Object.fromEntries(left.map((name) => [name, metadata[name] as unknown]));
+  whole.metadata = left.length === 0 ? undefined : kept();
 }
