@@ -11,6 +11,39 @@ export class Box<Value> {
   }
 }
 
+/** The empty boxes that a list keeps besides as many as it has full ones. */
+const SPARE_BOXES = 64;
+
+/** Boxes in the order they were added, for thousands that come and go: a `Set` makes its table anew again and again. */
+export class BoxList<Held extends Box<unknown>> {
+  #boxes: Held[] = [];
+  #size = 0;
+
+  /** The number of boxes that are not empty. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Adds a full box. */
+  add(box: Held): void {
+    if (this.#boxes.length > 2 * this.#size + SPARE_BOXES) this.#boxes = [...this];
+    this.#boxes.push(box);
+    this.#size += 1;
+  }
+
+  /** Empties a box of the list, and returns what it held; undefined for an empty one. */
+  empty(box: Held): Held['value'] {
+    const { value } = box;
+    if (value !== undefined) this.#size -= 1;
+    box.value = undefined;
+    return value;
+  }
+
+  *[Symbol.iterator](): IterableIterator<Held> {
+    for (const box of this.#boxes) if (box.value !== undefined) yield box;
+  }
+}
+
 /**
  * A map that releases deleted values at once, for thousands of large values that come and go. When V8's `Map` outgrows its
  * table, the old table keeps its entries and refers to the new one; once it is in the old generation, deleted values stay

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LangoError } from './errors.js';
-import { Box } from './releasing-map.js';
+import { Box, BoxList } from './releasing-map.js';
 
 /** The longest time that `setTimeout` can wait; with a longer one it fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -49,9 +49,9 @@ export class Timer implements Disposable {
 class Alarm extends Box<() => void> implements Disposable {
   /** By `performance.now()`. */
   readonly at: number;
-  readonly #alarms: Set<Alarm>;
+  readonly #alarms: BoxList<Alarm>;
 
-  constructor(at: number, call: () => void, alarms: Set<Alarm>) {
+  constructor(at: number, call: () => void, alarms: BoxList<Alarm>) {
     super(call);
     this.at = at;
     this.#alarms = alarms;
@@ -60,10 +60,7 @@ class Alarm extends Box<() => void> implements Disposable {
 
   /** Returns the function to call, once. */
   take(): (() => void) | undefined {
-    const { value: call } = this;
-    this.value = undefined;
-    this.#alarms.delete(this);
-    return call;
+    return this.#alarms.empty(this);
   }
 
   [Symbol.dispose](): void {
@@ -73,7 +70,7 @@ class Alarm extends Box<() => void> implements Disposable {
 
 /** Waits for many times that are seldom reached, such as the ends of time limits, with one timer that lets the process end. */
 export class AlarmClock {
-  readonly #alarms = new Set<Alarm>();
+  readonly #alarms = new BoxList<Alarm>();
   #timer: Timer | undefined;
   /** When the timer ends. */
   #next = Infinity;

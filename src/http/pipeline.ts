@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { serverStopping } from '../core/errors.js';
 import { attachExchange, type HttpRoute } from '../core/http.js';
-import { Box } from '../core/releasing-map.js';
+import { Box, BoxList } from '../core/releasing-map.js';
 import { waitAtMost } from '../core/time.js';
 import type { Admission, AdmissionRules } from './admission.js';
 import { createAdmission, sendPreflight, shareWithOrigin } from './admission.js';
@@ -36,7 +36,7 @@ export class RequestPipeline {
   readonly #mounts: readonly Mount[];
   readonly #closing = new AbortController();
   /** Each in a box that is emptied, for the reason that `ReleasingMap` gives. */
-  readonly #open = new Set<Box<Exchange>>();
+  readonly #open = new BoxList<Box<Exchange>>();
   #isStopping = false;
   #baseUrl: string | undefined;
   #whenIdle: (() => void) | undefined;
@@ -133,8 +133,7 @@ export class RequestPipeline {
     this.#open.add(open);
     // Not `once`, which takes more memory for as long as a stream lasts: the event comes once.
     response.on('close', () => {
-      open.value = undefined;
-      this.#open.delete(open);
+      this.#open.empty(open);
       exchange.closed();
       if (this.isIdle) this.#whenIdle?.();
       const { method = '' } = request;

@@ -128,21 +128,26 @@ export class Worker {
    * Accepts a new task, once per message. If a slot is free the run begins at once, and its first append stores the task.
    * Otherwise the task is stored alone and waits for a claim. Resolves after the commit in both cases.
    */
-  accept(entry: NewTask): Promise<AcceptOutcome> {
+  async accept(entry: NewTask): Promise<AcceptOutcome> {
     const { scope, agent, message } = entry;
-    return this.#messages.run(`${scopeKey(scope)} ${agent} ${message.id}`, async () => {
+    const key = `${scopeKey(scope)} ${agent} ${message.id}`;
+    const turn = this.#messages.enter(key);
+    if (turn) await turn;
+    try {
       const { store, worker, disk } = this.#options;
       const found = store.findEarlier(entry);
       const earlier = found instanceof Promise ? await found : found;
       if (earlier) return earlier;
       if (disk) await disk.admit(scope, message);
       const level = levelOf(entry.grant);
-      if (this.#leases.isStopped || !this.#slots.isOpen(level, scope)) return this.#queue(entry);
+      if (this.#leases.isStopped || !this.#slots.isOpen(level, scope)) return await this.#queue(entry);
       const firstAppend = new FirstAppend(store, entry, worker);
       this.#slots.acquire(level, scope);
       this.#begin(firstAppend.task, firstAppend.replay(), firstAppend);
       return await firstAppend.outcome;
-    });
+    } finally {
+      this.#messages.leave(key);
+    }
   }
 
   /** Stores a task that waits for a slot, behind the tasks that wait already. */

@@ -161,6 +161,12 @@ export function encodeEvent(event: NewEvent, maxBytes = MAX_EVENT_BYTES): Encode
 
 /** Returns a body that reads as its JSON does and shares no object with the agent that wrote it; undefined for most. */
 function unchangeable(body: EventBody): EventBody | undefined {
+  if (body.type === 'message') {
+    const { message, ...rest } = body;
+    const { parts, ...said } = message;
+    if (!hasOnlyScalars(rest) || !hasOnlyScalars(said) || !parts.every(hasOnlyScalars)) return undefined;
+    return { ...rest, message: { ...said, parts: parts.map((part) => ({ ...part })) } };
+  }
   if (body.type !== 'run-end') return hasOnlyScalars(body) ? body : undefined;
   const { usage, ...rest } = body;
   return hasOnlyScalars(rest) && hasOnlyScalars(usage) ? { ...rest, usage: { ...usage } } : undefined;
