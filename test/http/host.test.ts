@@ -120,6 +120,33 @@ describe('the HTTP host', () => {
     ]);
   });
 
+  it('sends the headers of all responses in one write, by every way', async () => {
+    const text: HttpRoute = (exchange) => {
+      if (exchange.path === '/broken') throw new LangoError('conflict', 'no');
+      if (exchange.path !== '/text') return false;
+      exchange.send(201, { 'Content-Type': 'text/plain' }, 'höflich');
+      exchange.send(200, {}, 'twice');
+      return true;
+    };
+    const host = await start([text, echo], { allowedOrigins: ['https://app.example'] });
+    const responses = await Promise.all([
+      fetch(`${host.origin}/text`),
+      fetch(`${host.origin}/text`, { method: 'HEAD' }),
+      fetch(`${host.origin}/text`, { headers: { origin: 'https://app.example' } }),
+      post(host, '1'),
+      fetch(`${host.origin}/broken`),
+      fetch(`${host.origin}/nowhere`),
+    ]);
+    const texts = await Promise.all(responses.slice(0, 3).map((one) => one.text()));
+    expect(texts).toEqual(['höflich', '', 'höflich']);
+    expect(responses.map(({ status }) => status)).toEqual([201, 201, 201, 200, 409, 404]);
+    const all = responses.map(({ headers }) => headers);
+    expect(all.map((headers) => headers.get('x-content-type-options'))).toEqual(all.map(() => 'nosniff'));
+    expect(new Set(all.map((headers) => headers.get('x-request-id') ?? '')).size).toBe(all.length);
+    expect(all.slice(0, 3).map((headers) => headers.get('content-length'))).toEqual(['8', '8', '8']);
+    expect(all[2]!.get('access-control-allow-origin')).toBe('https://app.example');
+  });
+
   it('logs method, path without query, status and trace id, and responds with a request id', async () => {
     const lines: LogLine[] = [];
     const host = await start([echo], { logger: recordingLogger(lines) });
