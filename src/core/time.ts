@@ -120,7 +120,7 @@ export function inNextTurn(call: () => void): Box<() => void> {
 
 let turn: Promise<void> | undefined;
 
-/** Resolves in the next turn of the event loop: `inNextTurn` for those that cannot be canceled. */
+/** Resolves in the next turn of the event loop, for all that ask in this one: `inNextTurn` without a way to cancel it. */
 export function nextTurn(): Promise<void> {
   return (turn ??= new Promise((resolve) => {
     inNextTurn(() => {

@@ -75,7 +75,8 @@ export class Exchange implements HttpExchange {
     const { response } = this.#facts;
     const headers = Object.entries(this.#headers ?? {});
     this.#headers = undefined;
-    for (const [name, value] of headers) response.setHeader(name, value!);
+    // An app around this server may have responded meanwhile.
+    if (!response.headersSent) for (const [name, value] of headers) response.setHeader(name, value!);
     return response;
   }
 

@@ -58,12 +58,13 @@ export class RequestPipeline {
     return this.#baseUrl;
   }
 
-  /** Handles one request. Never rejects. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Handles one request; in another app when `isMounted`, which may read the headers of the response. Never rejects. */
+  async handle(request: IncomingMessage, response: ServerResponse, isMounted = false): Promise<void> {
     let exchange: Exchange | undefined;
     try {
       const admission = this.#admit(request);
       exchange = this.#begin(request, response, admission);
+      if (isMounted) void exchange.response;
       if (this.#isStopping) exchange.response.setHeader('Connection', 'close');
       if (admission.crossOrigin !== undefined) {
         shareWithOrigin(exchange.response, admission.crossOrigin);
@@ -100,7 +101,7 @@ export class RequestPipeline {
 
   /** Handles a request inside another express app, and calls `next` for paths of that app. */
   handleMounted(request: IncomingMessage, response: ServerResponse, next: () => void): void {
-    if (this.#claims(request)) void this.handle(request, response);
+    if (this.#claims(request)) void this.handle(request, response, true);
     else next();
   }
 

@@ -175,10 +175,13 @@ function unchangeable(body: EventBody): EventBody | undefined {
 function hasOnlyScalars(whole: object): boolean {
   for (const name in whole) {
     const value = (whole as Readonly<Record<string, unknown>>)[name];
-    if (typeof value !== 'string' && typeof value !== 'boolean' && !Number.isFinite(value)) return false;
+    if (typeof value !== 'string' && typeof value !== 'boolean' && !isJsonNumber(value)) return false;
   }
   return true;
 }
+
+/** JSON has no negative zero. */
+const isJsonNumber = (value: unknown): boolean => Number.isFinite(value) && !Object.is(value, -0);
 
 /** The body to store of an event whose content entries of another task hold. */
 function withoutContent(body: EventBody): object {

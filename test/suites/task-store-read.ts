@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Part } from '../../src/core/message.js';
 import type { TaskRecord } from '../../src/core/task.js';
 import type { StoreUnderTest } from './task-store-fixtures.js';
 import {
@@ -31,6 +32,15 @@ export function readCases(get: () => StoreUnderTest): void {
       expect(await store.get(ALICE_ELSEWHERE, task.id)).toBeUndefined();
       expect(await store.get(ALICE, 'nobody')).toBeUndefined();
       expect(await store.read('nobody', 0, 10)).toEqual([]);
+    });
+
+    it('return a message as its JSON reads, however soon', async () => {
+      const { store } = get();
+      const parts: Part[] = [{ kind: 'data', data: -0 }];
+      const { id } = taskOf(await store.accept(newTask({ message: { ...message('zero'), parts } })));
+      const [event] = await store.read(id, 0, 1);
+      const zero = expect.objectContaining({ parts: [{ kind: 'data', data: 0 }] }) as unknown;
+      expect(event!.body).toStrictEqual({ type: 'message', message: zero });
     });
 
     it('return events after a cursor, in order, at most the limit', async () => {
