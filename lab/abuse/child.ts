@@ -2,6 +2,7 @@ import { rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { connect, createServer, LangoError, type SettingsInput } from '../../src/index.js';
+import { limitHeap } from '../../src/cli/heap.js';
 import { readEnv } from '../../src/config/env.js';
 import { checkConfig, loadConfig, resolveConfig } from '../../src/config/load.js';
 import { settingsServices, settingsContext } from '../../src/app.js';
@@ -38,6 +39,8 @@ export interface Taken {
 
 /** A server as a child process of the stage, with a watchdog on its event loop: `child.js HOME SETTINGS`. */
 const [home = '', settings = '{}'] = process.argv.slice(2);
+// As `lango serve` does: without it the peak of memory depends on when V8 collects.
+limitHeap();
 makeUpNames();
 const server = createServer({ home, settings: JSON.parse(settings) as SettingsInput });
 const { origin, token } = await server.start();
