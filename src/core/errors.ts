@@ -118,7 +118,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** For functions that return at once where they can: what they throw is a rejection too. */
+/** Returns a promise that rejects with `error`, for functions that return their result at once where they can. */
 export async function rejected(error: unknown): Promise<never> {
   throw error;
 }

@@ -64,6 +64,7 @@ export class RequestPipeline {
     try {
       const admission = this.#admit(request);
       exchange = this.#begin(request, response, admission);
+      // The getter sets the headers of all responses, which otherwise are sent without being set.
       if (isMounted) void exchange.response;
       if (this.#isStopping) exchange.response.setHeader('Connection', 'close');
       if (admission.crossOrigin !== undefined) {

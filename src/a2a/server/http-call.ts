@@ -89,7 +89,7 @@ interface JsonResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Does nothing when the client is gone. */
+/** Responds with JSON that no cache keeps. Does nothing when the client is gone. */
 export function sendJson(exchange: HttpExchange, { status, type, body, headers }: JsonResponse): void {
   const { request } = exchange;
   const all = { 'Content-Type': type, 'Cache-Control': 'no-store', ...headers };

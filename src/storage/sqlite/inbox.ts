@@ -118,7 +118,7 @@ export class SqliteInbox implements Inbox {
     return this.#find(sent, keyOfSent(sent));
   }
 
-  /** The same at once. Call it in a read or a commit. */
+  /** Whether the message was sent before. Call it in a read or a commit. */
   has(sent: SentMessage): boolean {
     return this.#find(sent, keyOfSent(sent)) !== undefined;
   }
