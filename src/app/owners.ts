@@ -10,7 +10,7 @@ import type { LoadedConfig } from '../config/load.js';
 import { openKeys } from '../config/node-credentials.js';
 import type { PeerRegistry } from '../config/peer-registry.js';
 import { rootAgentName } from '../core/agent.js';
-import { LangoError, loadPackage } from '../core/errors.js';
+import { LangoError } from '../core/errors.js';
 import { createAddressCheck } from '../http/address-check.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
@@ -32,9 +32,7 @@ import { createOwnedBill } from '../owners/bill.js';
 import { createDirectClient, createOwnerClient } from '../owners/client.js';
 import { createOwnedData, type AllOwnedData } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
-import { createInspector } from '../owners/inspect.js';
-import type { EvaluationOperations } from '../owners/evaluation-operations.js';
-import { SERVER_OPERATIONS } from '../owners/operations.js';
+import { SERVER_OPERATIONS, type EvaluationOperations } from '../owners/operations.js';
 import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-nodes.js';
 import { NEEDS_SERVER, operatorHandlers, serverHandlers, storedTasks } from '../owners/service.js';
 import type { OwnerParts, OwnerService } from '../owners/service.js';
@@ -241,26 +239,14 @@ type TaskImport = ReturnType<typeof createTaskImport>;
 type Inspector = Parameters<typeof operatorHandlers>[0]['inspect'];
 
 function inspectorOf(parts: MountParts): Inspector {
-  const privateHosts = () =>
-    parts.peers.remotes().flatMap(({ url, settings }) => {
+  return async (request, signal) => {
+    const allowPrivate = parts.peers.remotes().flatMap(({ url, settings }) => {
       const { agent } = settings as { readonly agent?: { readonly allowPrivate?: boolean } };
       return agent?.allowPrivate === true ? [new URL(url).host] : [];
     });
-  return async (request, signal) => {
-    const [{ lintCard }, { checkFrame, checkRequest }] = await Promise.all([
-      import('../a2a/client/card-lint.js'),
-      import('../a2a/client/frame-check.js'),
-    ]);
-    const inspect = createInspector({
-      ...{ createFetch: egressOf(parts), privateHosts, lintCard, checkFrame, checkRequest },
-      async callGrpc(given, { allowPrivate, ...call }) {
-        const load = () => import('../a2a/client/grpc-inspection.js');
-        const { inspectGrpc } = await loadPackage('@grpc/grpc-js', load);
-        const addressOf = createAddressCheck([...parts.config.egress.allowPrivate, ...allowPrivate]);
-        return inspectGrpc(given, { ...call, addressOf });
-      },
-    });
-    return inspect(request, signal);
+    const addressOf = createAddressCheck([...parts.config.egress.allowPrivate, ...allowPrivate]);
+    const { inspectAgent } = await import('../a2a/client/inspect.js');
+    return inspectAgent(request, { createFetch: egressOf(parts), allowPrivate, addressOf, signal });
   };
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { evaluationRun, evaluations } from '../core/evaluations.js';
 import { comparison, forkRequest } from '../core/fork.js';
 import type { OperationTable } from '../core/operation.js';
 import { INSPECTED_HEADERS } from '../core/inspection.js';
@@ -6,13 +7,21 @@ import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
 import type { Overview } from '../core/overview.js';
 import { requestReport, sentRequest } from '../core/sent-request.js';
 import { TASK_STATES } from '../core/task-states.js';
-import { EVALUATION_OPERATIONS } from './evaluation-operations.js';
 
 const MAX_LEVELS = 5;
+const MOST_HOURS = 31 * 24;
+const MOST_NODES = 100;
+
+/** A number in a query string. */
+const integer = z.coerce.number<number | string>().int();
+const levels = integer.min(0).max(MAX_LEVELS).default(MAX_LEVELS);
+const lastHours = z.object({ hours: integer.min(1).max(MOST_HOURS).default(24) });
 
 const nothing = z.object({});
 const counts = z.record(z.string(), z.number());
 const texts = z.array(z.string()).readonly();
+/** An exported file. */
+const content = z.custom<Buffer>((value) => Buffer.isBuffer(value));
 
 const tokens = z.number();
 /** A row of a bill. Without `cost`, the model had no price. */
@@ -54,7 +63,6 @@ const overview = z.object({
     )
     .readonly(),
 }) satisfies z.ZodType<Overview>;
-const MOST_HOURS = 31 * 24;
 
 /** Times are milliseconds since 1970; without `endedAt` the work goes on. */
 const span = z.object({
@@ -111,7 +119,6 @@ const edge = z.object({
   ...{ from: z.string(), fromNode: z.string().exactOptional(), to: z.string() },
   ...{ calls: z.number(), failed: z.number(), time: percentiles.exactOptional() },
 }) satisfies z.ZodType<MapEdge>;
-const MOST_NODES = 100;
 const knownNode = z.object({
   ...{ id: z.string().max(300), name: z.string().max(MAX_NODE_NAME) },
   url: z.string().max(2_000).exactOptional(),
@@ -120,6 +127,33 @@ const knownNode = z.object({
 /** The status of a node: its agents, tool families and findings. */
 export type NodeStatus = z.output<typeof nodeStatus>;
 export type AgentStatus = z.output<typeof agentStatus>;
+
+/** The operations on the live runs of `lango eval` in the data folder of the server; all for operators. */
+const EVALUATION_OPERATIONS = {
+  /** Lists the newest runs, and the newest reports of `evaluations.sample`. */
+  listEvaluations: {
+    method: 'get',
+    path: '/lango/evaluations',
+    input: nothing,
+    result: evaluations,
+  },
+  /** Reads a run. `before`: the run that it is compared with. Default: the one before it that has the same cases. */
+  readEvaluation: {
+    method: 'get',
+    path: '/lango/evaluations/:run',
+    query: ['before'],
+    input: z.object({ run: z.string(), before: z.string().optional() }),
+    result: evaluationRun,
+  },
+  /** Stores the task of a result, by its place in the list, as `importTask` does. */
+  importEvaluatedTask: {
+    method: 'post',
+    path: '/lango/evaluations/:run/tasks',
+    audited: ['run'],
+    input: z.strictObject({ run: z.string(), result: z.number().int().min(0) }),
+    result: z.object({ taskId: z.string(), agent: z.string() }),
+  },
+} as const satisfies OperationTable;
 
 /** The operations of owners on the data and the tasks that the server itself keeps, and on its agents. */
 export const SERVER_OPERATIONS = {
@@ -168,7 +202,7 @@ export const SERVER_OPERATIONS = {
     method: 'get',
     path: '/lango/overview',
     query: ['hours'],
-    input: z.object({ hours: z.coerce.number<number | string>().int().min(1).max(MOST_HOURS).default(24) }),
+    input: lastHours,
     result: overview,
   },
 
@@ -177,7 +211,7 @@ export const SERVER_OPERATIONS = {
     method: 'get',
     path: '/lango/map',
     query: ['hours'],
-    input: z.object({ hours: z.coerce.number<number | string>().int().min(1).max(MOST_HOURS).default(24) }),
+    input: lastHours,
     result: z.object({ edges: z.array(edge).readonly() }),
   },
   /**
@@ -188,9 +222,7 @@ export const SERVER_OPERATIONS = {
     method: 'get',
     path: '/lango/nodes',
     query: ['levels'],
-    input: z.object({
-      levels: z.coerce.number<number | string>().int().min(0).max(MAX_LEVELS).default(MAX_LEVELS),
-    }),
+    input: z.object({ levels }),
     result: z.object({ nodes: z.array(knownNode).max(MOST_NODES).readonly() }),
   },
 
@@ -199,10 +231,7 @@ export const SERVER_OPERATIONS = {
     method: 'get',
     path: '/lango/tasks/:taskId/trace',
     query: ['levels'],
-    input: z.object({
-      taskId: z.string(),
-      levels: z.coerce.number<number | string>().int().min(0).max(MAX_LEVELS).default(MAX_LEVELS),
-    }),
+    input: z.object({ taskId: z.string(), levels }),
     result: z.object({ traceId: z.string(), spans: z.array(span).readonly(), isCut: z.boolean() }),
   },
 
@@ -217,7 +246,7 @@ export const SERVER_OPERATIONS = {
     query: ['after', 'via'],
     input: z.object({
       taskId: z.string(),
-      after: z.coerce.number<number | string>().int().min(0).default(0),
+      after: integer.min(0).default(0),
       via: z
         .string()
         .regex(/^([\w-]{1,64}(,[\w-]{1,64}){0,4})?$/, 'names of at most 5 agents')
@@ -249,7 +278,7 @@ export const SERVER_OPERATIONS = {
     method: 'post',
     path: '/lango/tasks',
     bytes: 'content',
-    input: z.object({ content: z.custom<Buffer>((value) => Buffer.isBuffer(value)) }),
+    input: z.object({ content }),
     result: z.object({ taskId: z.string(), tasks: z.number() }),
   },
 
@@ -269,7 +298,7 @@ export const SERVER_OPERATIONS = {
     method: 'post',
     path: '/lango/tasks/requests',
     bytes: 'content',
-    input: z.object({ content: z.custom<Buffer>((value) => Buffer.isBuffer(value)) }),
+    input: z.object({ content }),
     result: requestReport,
   },
 
@@ -358,3 +387,4 @@ export const SERVER_OPERATIONS = {
 } as const satisfies OperationTable;
 
 export type ServerOperations = typeof SERVER_OPERATIONS;
+export type EvaluationOperations = typeof EVALUATION_OPERATIONS;
