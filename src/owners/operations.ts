@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { evaluationRun, evaluations } from '../core/evaluations.js';
 import { comparison, forkRequest } from '../core/fork.js';
 import type { OperationTable } from '../core/operation.js';
-import { INSPECTED_HEADERS } from '../core/inspection.js';
+import { inspectedRequest, inspection } from '../core/inspection.js';
 import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
-import type { Overview } from '../core/overview.js';
+import { agentState, cardFinding, taskTrace } from '../core/node-status.js';
+import { billedUsage, overview, percentiles } from '../core/overview.js';
 import { requestReport, sentRequest } from '../core/sent-request.js';
-import { TASK_STATES } from '../core/task-states.js';
 
 const MAX_LEVELS = 5;
 const MOST_HOURS = 31 * 24;
@@ -23,69 +23,8 @@ const texts = z.array(z.string()).readonly();
 /** An exported file. */
 const content = z.custom<Buffer>((value) => Buffer.isBuffer(value));
 
-const tokens = z.number();
-/** A row of a bill. Without `cost`, the model had no price. */
-const billRow = z.object({
-  day: z.string(),
-  node: z.string(),
-  agent: z.string(),
-  model: z.string(),
-  ...{ input: tokens, output: tokens, cached: tokens, written: tokens.exactOptional() },
-  currency: z.string(),
-  cost: z.number().exactOptional(),
-});
+const billRow = z.object({ day: z.string(), ...billedUsage.shape });
 
-const taskState = z.enum(TASK_STATES);
-const taskLine = z.object({
-  ...{ id: z.string(), agent: z.string(), state: taskState, title: z.string() },
-  ...{ createdAt: z.number(), statusAt: z.number() },
-});
-const percentiles = z.object({ p50: z.number(), p95: z.number() });
-const usageAt = billRow.omit({ day: true }).extend({ at: z.number() });
-const agentFigures = z.object({
-  ...{ agent: z.string(), tasks: z.number(), failed: z.number() },
-  ...{ time: percentiles.exactOptional(), firstText: percentiles.exactOptional() },
-});
-const overview = z.object({
-  from: z.number(),
-  partMs: z.number(),
-  isCut: z.boolean(),
-  running: z.array(taskLine).readonly(),
-  agents: z.array(agentFigures).readonly(),
-  ended: z.array(z.object({ at: z.number(), state: taskState, tasks: z.number() })).readonly(),
-  usage: z.array(usageAt).readonly(),
-  costliest: z.array(taskLine.extend({ cost: z.number(), currency: z.string() })).readonly(),
-  errors: z
-    .array(
-      z.object({
-        ...{ agent: z.string(), reason: z.string(), text: z.string(), tasks: z.number(), newest: taskLine },
-      }),
-    )
-    .readonly(),
-}) satisfies z.ZodType<Overview>;
-
-/** Times are milliseconds since 1970; without `endedAt` the work goes on. */
-const span = z.object({
-  id: z.string(),
-  parent: z.string().exactOptional(),
-  kind: z.enum(['server', 'client', 'internal']),
-  name: z.string(),
-  startedAt: z.number(),
-  endedAt: z.number().exactOptional(),
-  attributes: z.record(z.string(), z.union([z.string(), z.number(), texts])),
-});
-
-const agentStatus = z.object({
-  name: z.string(),
-  kind: z.enum(['local', 'remote']),
-  url: z.string().optional(),
-  state: z.enum(['ready', 'degraded', 'open', 'held', 'skipped']),
-  since: z.string().optional(),
-  reason: z.string().optional(),
-  hint: z.string().optional(),
-  description: z.string().optional(),
-  skills: z.array(z.object({ name: z.string() })).readonly(),
-});
 const familyStatus = z.object({
   name: z.string(),
   state: z.enum(['on', 'off', 'missing']),
@@ -96,17 +35,11 @@ const finding = z.object({
   ...{ code: z.string(), subject: z.string(), state: z.enum(['ok', 'warn']) },
   ...{ text: z.string(), hint: z.string().optional() },
 });
-const cardFinding = z.object({
-  severity: z.enum(['error', 'warning']),
-  /** The place in the card, as the subject of `text`; empty for the card as a whole. */
-  path: z.string(),
-  text: z.string(),
-});
 const nodeStatus = z.object({
   root: z.string(),
   model: z.string(),
   published: texts,
-  peers: z.array(agentStatus).readonly(),
+  peers: z.array(agentState).readonly(),
   families: z.array(familyStatus).readonly().default([]),
   findings: z.array(finding).readonly().default([]),
   /** The most that the models of one owner may cost in a day, if that is limited. */
@@ -126,7 +59,6 @@ const knownNode = z.object({
 
 /** The status of a node: its agents, tool families and findings. */
 export type NodeStatus = z.output<typeof nodeStatus>;
-export type AgentStatus = z.output<typeof agentStatus>;
 
 /** The operations on the live runs of `lango eval` in the data folder of the server; all for operators. */
 const EVALUATION_OPERATIONS = {
@@ -232,7 +164,7 @@ export const SERVER_OPERATIONS = {
     path: '/lango/tasks/:taskId/trace',
     query: ['levels'],
     input: z.object({ taskId: z.string(), levels }),
-    result: z.object({ traceId: z.string(), spans: z.array(span).readonly(), isCut: z.boolean() }),
+    result: taskTrace,
   },
 
   /**
@@ -322,34 +254,8 @@ export const SERVER_OPERATIONS = {
     method: 'post',
     path: '/lango/inspect',
     audited: ['method', 'origin'],
-    input: z.strictObject({
-      origin: z.string().max(300),
-      path: z
-        .string()
-        .max(2_000)
-        .regex(/^\/(?!\/)/, 'begins with one slash'),
-      method: z.enum(['GET', 'POST', 'DELETE']),
-      headers: z.partialRecord(z.enum(INSPECTED_HEADERS), z.string().max(8_000)).default({}),
-      body: z
-        .string()
-        .max(256 * 1024)
-        .exactOptional(),
-      expects: z
-        .object({
-          version: z.enum(['1.0', '0.3']),
-          transport: z.enum(['JSONRPC', 'HTTP+JSON', 'GRPC']),
-          operation: z.string(),
-        })
-        .exactOptional(),
-    }),
-    result: z.object({
-      status: z.number(),
-      headers: z.record(z.string(), z.string()),
-      frames: z.array(z.object({ ms: z.number(), text: z.string(), problems: texts })).readonly(),
-      cut: z.string().exactOptional(),
-      sentProblems: texts.exactOptional(),
-      findings: z.array(cardFinding).readonly().exactOptional(),
-    }),
+    input: inspectedRequest,
+    result: inspection,
   },
   /** Reads the card of an agent, local or remote, with its defects. */
   readCard: {
@@ -375,7 +281,7 @@ export const SERVER_OPERATIONS = {
       audience: z.string().optional(),
       verify: z.record(z.string(), z.string()).optional(),
     }),
-    result: z.object({ agent: agentStatus }),
+    result: z.object({ agent: agentState }),
   },
   /** Removes an agent that was added; for operators. The agent gets no new work, and its current tasks end normally. */
   removeAgent: {

@@ -2,7 +2,7 @@ import { setImmediate as pause } from 'node:timers/promises';
 import { BoundedCache } from '../core/bounded-cache.js';
 import type { Journal } from '../core/journal.js';
 import { addUsage, NO_USAGE, type Usage, type UsageRow } from '../core/model.js';
-import type { ErrorFigures, Overview, Percentiles, TaskLine } from '../core/overview.js';
+import type { Overview, Percentiles, TaskLine } from '../core/overview.js';
 import { isTerminal, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
 import type { RetentionStore } from '../stores/tasks.js';
 import { isDelegatedBy, usageOf } from './bill.js';
@@ -155,7 +155,7 @@ function costliestOf(told: readonly Told[]): Overview['costliest'] {
   return costs.sort((a, b) => b.cost - a.cost).slice(0, MAX_COSTLIEST);
 }
 
-function errorsIn(told: readonly Told[]): readonly ErrorFigures[] {
+function errorsIn(told: readonly Told[]): Overview['errors'] {
   const reasonOf = ({ task, summary }: Told) => summary.reason ?? task.state;
   const groups = Map.groupBy(told.filter(hasFailed), (one) => `${one.task.agent} ${reasonOf(one)}`);
   const errors = [...groups.values()].map((all) => {

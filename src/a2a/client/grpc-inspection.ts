@@ -21,7 +21,7 @@ import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { Metadata, type ServiceDefinition, type StatusObject } from '@grpc/grpc-js';
 import { LangoError } from '../../core/errors.js';
-import type { Expected, GrpcInspection, InspectedRequest } from '../../core/inspection.js';
+import type { Expected, InspectedRequest } from '../../core/inspection.js';
 import { assertJsonValue, isJsonObject, objectIn, textIn, type JsonObject } from '../../core/json.js';
 import { fromDecoded, toConfig, toMessage } from '../translate/old-messages.js';
 import { boundedReader, openGrpcConnection } from './grpc-channel.js';
@@ -117,7 +117,7 @@ interface Inspected {
  * Makes one call of an agent over gRPC. Resolves with its status, also one that is no success. Rejects when the address is
  * not permitted, or when the body is no JSON of the operation.
  */
-export async function inspectGrpc(request: InspectedRequest, inspected: Inspected): Promise<GrpcInspection> {
+export async function inspectGrpc(request: InspectedRequest, inspected: Inspected) {
   const { origin, path, headers, body = '{}', expects } = request;
   const target = parseGrpcAddress(origin);
   const wire = expects && wireOf(path, expects);

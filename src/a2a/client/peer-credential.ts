@@ -31,7 +31,7 @@ export interface CredentialParts {
   readonly hidden: Set<string>;
   readonly createFetch: CreateFetch;
   readonly createTokenRequest: CreateTokenRequest;
-  /** The time limit of a request for a token. */
+  /** The time limit of a request for a token or a card, and of a call over gRPC. */
   readonly timeoutMs: number;
 }
 
