@@ -30,12 +30,12 @@ import { parseTaskText } from '../replay/task-file.js';
 import { createAgentMap } from '../owners/agent-map.js';
 import { createOwnedBill } from '../owners/bill.js';
 import { createDirectClient, createOwnerClient } from '../owners/client.js';
-import { createOwnedData, type AllOwnedData } from '../owners/data.js';
+import { createOwnedData, type DataHandlers } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
 import { SERVER_OPERATIONS, type EvaluationOperations } from '../owners/operations.js';
 import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-nodes.js';
-import { NEEDS_SERVER, operatorHandlers, serverHandlers, storedTasks } from '../owners/service.js';
-import type { OwnerParts, OwnerService } from '../owners/service.js';
+import { NEEDS_SERVER, operatorHandlers, storedTasks } from '../owners/service.js';
+import type { OwnerService, ServerHandlers } from '../owners/service.js';
 import { createOwnedOverview } from '../owners/overview.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { createTaskTraces } from '../telemetry/spans.js';
@@ -64,16 +64,15 @@ export function operationsOf({ schema }: Pick<LoadedConfig, 'schema'>): Operatio
   return Object.assign({}, SERVER_OPERATIONS, ...ofCapabilities) as OperationTable;
 }
 
-interface ServiceParts extends OwnerParts {
+interface ServiceParts extends ServerHandlers {
   readonly schema: LoadedConfig['schema'];
   readonly capabilities: OpenCapabilities;
 }
 
-function createOwnerService({ schema, capabilities, ...parts }: ServiceParts): OwnerService {
-  const own = serverHandlers(parts) as unknown as OperationHandlers<OperationTable>;
+function createOwnerService({ schema, capabilities, ...own }: ServiceParts): OwnerService {
   return {
     table: operationsOf({ schema }),
-    handlers: { ...capabilities.operations, ...own },
+    handlers: { ...capabilities.operations, ...(own as unknown as OwnerService['handlers']) },
     bodyBytes: (operation) => (TAKE_FILES.has(operation) ? FILE_BYTES : capabilities.bodyBytes(operation)),
   };
 }
@@ -92,8 +91,8 @@ export function ownerMount(parts: MountParts): Mount {
     readMap: async ({ hours }, { scope }) => ({ edges: await readEdges(scope, hours) }),
     readNodes: nodeItself(parts),
     readOverview: ({ hours }, { scope }) => overview(scope, hours),
-    data: openData(parts, journal, capabilities),
-    bill: createOwnedBill({ ...storage, tasks: journal }),
+    ...openData(parts, journal, capabilities),
+    readBill: createOwnedBill({ ...storage, tasks: journal }),
     ...readersOf(parts, journal),
     importTask: ({ content }, { scope }) => importTask(scope, parseTaskText(content.toString())),
     readRequest: sentRequestsOf(parts),
@@ -136,7 +135,7 @@ export function ownerMount(parts: MountParts): Mount {
   return mountEndpoints(ownerEndpoints(ofAllNodes, parts.audit));
 }
 
-function nodeItself({ config, storage }: Parts<'config' | 'storage'>): OwnerParts['readNodes'] {
+function nodeItself({ config, storage }: Parts<'config' | 'storage'>): ServerHandlers['readNodes'] {
   const here = { id: storage.nodeId, name: config.node.name ?? hostname() };
   return async () => ({ nodes: [here] });
 }
@@ -191,8 +190,8 @@ export async function openHome(
   const capabilities = openCapabilities({ ...loaded, storage, parsers, keys, logger });
   const service = createOwnerService({
     ...{ schema, capabilities },
-    data: openData({ config, storage }, storedTasks(storage.tasks), capabilities),
-    bill: createOwnedBill(storage),
+    ...openData({ config, storage }, storedTasks(storage.tasks), capabilities),
+    readBill: createOwnedBill(storage),
     ...readersOf({ config, storage }, storage.tasks),
     ...NEEDS_SERVER,
     readNodes: nodeItself({ config, storage }),
@@ -221,7 +220,7 @@ export function recordsOf(
 function readersOf(
   parts: Parts<'config' | 'storage'>,
   tasks: Pick<Journal, 'get' | 'read'>,
-): Pick<OwnerParts, 'readTrace' | 'readTaskRecord' | 'compareTasks'> {
+): Pick<ServerHandlers, 'readTrace' | 'readTaskRecord' | 'compareTasks'> {
   const readTrace = createTaskTraces({ tasks });
   const readRecord = recordsOf(parts, tasks);
   const compare = createComparison(readRecord);
@@ -250,7 +249,7 @@ function inspectorOf(parts: MountParts): Inspector {
   };
 }
 
-function sentRequestsOf(parts: MountParts): OwnerParts['readRequest'] {
+function sentRequestsOf(parts: MountParts): ServerHandlers['readRequest'] {
   const { journal, agents, guard: secrets } = parts;
   const readRequest = createSentRequests({ readRecord: recordsOf(parts, journal), agents, secrets });
   return ({ taskId, step }, { scope }) => readRequest(scope, taskId, step);
@@ -285,7 +284,14 @@ function evaluationsOf({ config, agents, root }: MountParts, importTask: TaskImp
 }
 
 /** A fork is a task of its own that the person begins: it has the rights that a request of theirs has now. */
-function forkOf({ config, storage, journal, agents, access, isTrial }: MountParts): OwnerParts['forkTask'] {
+function forkOf({
+  config,
+  storage,
+  journal,
+  agents,
+  access,
+  isTrial,
+}: MountParts): ServerHandlers['forkTask'] {
   const fork = createTaskFork({ journal, agents, isTrial });
   const limits = agentLimits(config);
   return async (request, { scope, scopes, node }) => {
@@ -316,7 +322,7 @@ function openData(
   { config, storage }: Parts<'config' | 'storage'>,
   tasks: ReadableTasks,
   capabilities: OpenCapabilities,
-): AllOwnedData {
+): DataHandlers {
   const agentName = rootAgentName(config.agent.multiAgent);
   const owned = createOwnedTasks({
     retention: storage.retention,

@@ -5,9 +5,7 @@ import { mapMembers } from '../core/json.js';
 import type { InspectedRequest, Inspection } from '../core/inspection.js';
 import type { AgentState } from '../core/node-status.js';
 import { scopeKey } from '../core/task.js';
-import type { OwnedBill } from './bill.js';
 import type { RetentionStore, TaskStore } from '../stores/tasks.js';
-import type { AllOwnedData } from './data.js';
 import type { EvaluationOperations, ServerOperations } from './operations.js';
 
 /** The operations on a node or a data folder, with their implementations. */
@@ -18,37 +16,14 @@ export interface OwnerService {
   readonly bodyBytes: (operation: string) => number;
 }
 
-type Handlers = OperationHandlers<ServerOperations>;
+/** The operations of the server itself. */
+export type ServerHandlers = OperationHandlers<ServerOperations>;
 type ForOperators = Pick<
-  Handlers,
+  ServerHandlers,
   'addAgent' | 'removeAgent' | 'listOwners' | 'inspectAgent' | keyof EvaluationOperations
 >;
 
-/** The services behind the operations on data and bills, and all other operations of the server itself. */
-export interface OwnerParts extends Omit<
-  Handlers,
-  'listDataKinds' | 'readData' | 'forgetData' | 'deleteData' | 'readBill'
-> {
-  readonly data: AllOwnedData;
-  readonly bill: OwnedBill;
-}
-
-/** Implements the operations of the server itself. */
-export function serverHandlers({ data, bill, ...others }: OwnerParts): Handlers {
-  return {
-    ...others,
-    listDataKinds: async () => ({ kinds: data.kinds }),
-    readData: ({ kind, after }, { scope }) => data.read(scope, kind, after),
-    forgetData: async ({ kind, name }, { scope }) => ({ deleted: await data.forget(scope, kind, name) }),
-    deleteData: async (_input, { scope }) => ({ deleted: await data.removeAll(scope) }),
-    readBill: async ({ after }, { scope }) => {
-      const { items: rows, next } = await bill(scope, after);
-      return { rows, next };
-    },
-  };
-}
-
-type AddedAgent = Parameters<Handlers['addAgent']>[0];
+type AddedAgent = Parameters<ServerHandlers['addAgent']>[0];
 
 interface OperatorParts {
   readonly isOperator: (caller: OwnerContext) => boolean;
@@ -122,7 +97,7 @@ export const NEEDS_SERVER = {
   ...{ readRequest: noServer, forkTask: noServer },
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer, inspectAgent: noServer },
   ...{ listEvaluations: noServer, readEvaluation: noServer, importEvaluatedTask: noServer },
-} satisfies Partial<Handlers>;
+} satisfies Partial<ServerHandlers>;
 
 async function noServer(): Promise<never> {
   const hint = 'Start one with: lango serve';
