@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { MAX_NODE_NAME } from './map.js';
+import { percentiles } from './overview.js';
 
 /** The facts that a node shows of its agents and its tasks: over its own routes, in its console and in traces. */
 
@@ -61,3 +63,22 @@ export const taskTrace = z.object({
   isCut: z.boolean(), // Whether spans are left out, because there are too many.
 });
 export type TaskTrace = Readonly<z.output<typeof taskTrace>>;
+
+/** The tasks that one agent asked of another one, in a time. */
+export const mapEdge = z.object({
+  /** Empty for people and for clients that are no agents. */
+  from: z.string(),
+  /** The id of the node of `from`, when that is another one. */
+  fromNode: z.string().exactOptional(),
+  ...{ to: z.string(), calls: z.number(), failed: z.number() },
+  /** The milliseconds from the request to its end. Absent while none has ended. */
+  time: percentiles.exactOptional(),
+});
+export type MapEdge = Readonly<z.output<typeof mapEdge>>;
+
+/** A node by the name that people read; `url` where this node asks it. */
+export const knownNode = z.object({
+  ...{ id: z.string().max(300), name: z.string().max(MAX_NODE_NAME) },
+  url: z.string().max(2_000).exactOptional(),
+});
+export type KnownNode = Readonly<z.output<typeof knownNode>>;

@@ -1,6 +1,6 @@
 import { BoundedCache } from '../core/bounded-cache.js';
 import { readPages, type Journal } from '../core/journal.js';
-import type { MapEdge } from '../core/map.js';
+import type { MapEdge } from '../core/node-status.js';
 import { isInterrupted, isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 import { inTurns, percentilesOf } from './overview.js';
 
@@ -13,14 +13,8 @@ interface MapParts {
   readonly now?: () => number;
 }
 
-interface Call {
-  readonly from: string;
-  readonly fromNode?: string;
-  readonly to: string;
-  readonly failed: boolean;
-  /** Undefined while it works. */
-  readonly ms: number | undefined;
-}
+/** `ms`: undefined while it works. */
+type Call = ReturnType<typeof callOf>;
 
 const HOUR_MS = 60 * 60 * 1_000;
 /** The newest tasks of each agent that are read. */
@@ -48,7 +42,7 @@ export function createAgentMap({ tasks, agents, nodeId, hasRemotes, now = Date.n
   };
 }
 
-function callOf({ grant, agent, state, createdAt, statusAt }: TaskRecord, nodeId: string): Call {
+function callOf({ grant, agent, state, createdAt, statusAt }: TaskRecord, nodeId: string) {
   const [, from = '', fromNode = nodeId] = /^(.*)@([^@]*)$/.exec(grant.chain.at(-1) ?? '') ?? [];
   return {
     ...{ from, to: agent, failed: hasFailed(state) },

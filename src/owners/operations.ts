@@ -3,9 +3,8 @@ import { evaluationRun, evaluations } from '../core/evaluations.js';
 import { comparison, forkRequest } from '../core/fork.js';
 import type { OperationTable } from '../core/operation.js';
 import { inspectedRequest, inspection } from '../core/inspection.js';
-import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
-import { agentState, cardFinding, taskTrace } from '../core/node-status.js';
-import { billedUsage, overview, percentiles } from '../core/overview.js';
+import { agentState, cardFinding, knownNode, mapEdge, taskTrace } from '../core/node-status.js';
+import { billedUsage, overview } from '../core/overview.js';
 import { requestReport, sentRequest } from '../core/sent-request.js';
 
 const MAX_LEVELS = 5;
@@ -47,15 +46,6 @@ const nodeStatus = z.object({
   /** The bytes that the caller's tasks take in the database, if they are limited. */
   taskUse: z.object({ bytes: z.number(), limit: z.number() }).optional(),
 });
-
-const edge = z.object({
-  ...{ from: z.string(), fromNode: z.string().exactOptional(), to: z.string() },
-  ...{ calls: z.number(), failed: z.number(), time: percentiles.exactOptional() },
-}) satisfies z.ZodType<MapEdge>;
-const knownNode = z.object({
-  ...{ id: z.string().max(300), name: z.string().max(MAX_NODE_NAME) },
-  url: z.string().max(2_000).exactOptional(),
-}) satisfies z.ZodType<KnownNode>;
 
 /** The status of a node: its agents, tool families and findings. */
 export type NodeStatus = z.output<typeof nodeStatus>;
@@ -144,7 +134,7 @@ export const SERVER_OPERATIONS = {
     path: '/lango/map',
     query: ['hours'],
     input: lastHours,
-    result: z.object({ edges: z.array(edge).readonly() }),
+    result: z.object({ edges: z.array(mapEdge).readonly() }),
   },
   /**
    * Names this node, then the nodes of its remote agents: those that are asked on behalf of owners by what they say, with

@@ -1,7 +1,7 @@
 import { setImmediate as pause } from 'node:timers/promises';
 import { BoundedCache } from '../core/bounded-cache.js';
 import type { Journal } from '../core/journal.js';
-import { addUsage, NO_USAGE, type Usage, type UsageRow } from '../core/model.js';
+import { addUsage, NO_USAGE, type UsageRow } from '../core/model.js';
 import type { Overview, Percentiles, TaskLine } from '../core/overview.js';
 import { isTerminal, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
 import type { RetentionStore } from '../stores/tasks.js';
@@ -31,14 +31,7 @@ const READS_AT_ONCE = 20;
 const MAX_KNOWN = 5_000;
 const TITLE_CHARACTERS = 200;
 
-/** The facts of an ended task besides its record. */
-interface Summary {
-  readonly title: string;
-  readonly firstTextMs: number | undefined;
-  readonly usage: Usage;
-  readonly reason: string | undefined;
-}
-
+type Summary = Awaited<ReturnType<typeof summaryOf>>;
 type Told = Readonly<{ task: TaskRecord; summary: Summary }>;
 
 export function createOwnedOverview(parts: OverviewParts): OwnedOverview {
@@ -93,7 +86,8 @@ export async function inTurns<Value>(
   return told;
 }
 
-async function summaryOf(tasks: Pick<Journal, 'read'>, task: TaskRecord): Promise<Summary> {
+/** The facts of an ended task besides its record. */
+async function summaryOf(tasks: Pick<Journal, 'read'>, task: TaskRecord) {
   const events = await tasks.read(task.id, 0, FIRST_EVENTS);
   const isOver = isTerminal(task.state);
   const [last] = isOver ? await tasks.read(task.id, task.head - 1, 1) : [];

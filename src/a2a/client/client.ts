@@ -18,7 +18,7 @@ import type { WireLink } from './link.js';
 import { openRemote, type LoadOptions } from './load.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { TaskReader, type ClientEvent } from './reader.js';
-import { DEFAULT_RETRY, watchTask, type RetryRules } from './watch.js';
+import { DEFAULT_RETRY, watchTask, type RetryRules, type Watch } from './watch.js';
 import { requestOptions } from './wire-tasks.js';
 
 export interface ClientOptions extends Pick<LoadOptions, 'fetch' | 'grpc' | 'binding' | 'retry'> {
@@ -118,8 +118,8 @@ class Client implements AgentClient {
       contextId: contextId || undefined,
       isReply: taskId !== '',
     });
-    const start = { request: { message: { id, role: 'user', parts } as const, taskId, contextId } };
-    yield* this.#watch({ reader, agent, signal, start });
+    const message = { id, role: 'user', parts } as const;
+    yield* this.#watch(agent, { reader, signal, request: { message, taskId, contextId } });
   }
 
   async *subscribe(
@@ -128,7 +128,7 @@ class Client implements AgentClient {
   ): AsyncGenerator<ClientEvent, void, undefined> {
     const { taskId, agent, after } = task;
     const reader = new TaskReader({ agent: agent ?? 'agent', taskId });
-    yield* this.#watch({ reader, agent, signal, start: after === undefined ? {} : { after } });
+    yield* this.#watch(agent, { reader, signal, ...defined({ after }) });
   }
 
   async get({ taskId, agent }: TaskRef): Promise<TaskView> {
@@ -180,7 +180,10 @@ class Client implements AgentClient {
     return objectsIn(json['entries']).flatMap(toCatalogEntry);
   }
 
-  async *#watch({ reader, agent, signal, start }: WatchFacts): AsyncGenerator<ClientEvent, void, undefined> {
+  async *#watch(
+    agent: string | undefined,
+    { reader, ...given }: Pick<Watch, 'reader' | 'signal' | 'request' | 'after'>,
+  ): AsyncGenerator<ClientEvent, void, undefined> {
     let link: WireLink;
     try {
       link = await this.#link(agent);
@@ -188,7 +191,7 @@ class Client implements AgentClient {
       yield reader.giveUp('failed', fromWireError(error).message);
       return;
     }
-    yield* watchTask({ link, reader, scope: undefined, signal, retry: this.#retry, ...start });
+    yield* watchTask({ link, reader, scope: undefined, retry: this.#retry, ...given });
   }
 
   async #call<T>(agent: string | undefined, call: LinkCallback<T>): Promise<T> {
@@ -232,14 +235,6 @@ class Client implements AgentClient {
       throw fromWireError(error);
     }
   }
-}
-
-interface WatchFacts {
-  readonly reader: TaskReader;
-  readonly agent: string | undefined;
-  readonly signal: AbortSignal;
-  /** The start of the watch: a message to send, or the event after which to resume. */
-  readonly start: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
 }
 
 type LinkCallback<T> = (link: WireLink, options: RequestOptions) => Promise<T>;
