@@ -98,7 +98,10 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     const [agent, ...via] = input.via.split(',');
     if (!agent) return local.readTaskRecord(input, context);
     const node = listForwarded(others).find((one) => one.agent === agent);
-    if (!node) throw noSuchNode(agent);
+    if (!node) {
+      const text = `The agent ${agent} is no remote agent of this node, or requests to its node do not name the owner.`;
+      throw new LangoError('not-found', text, { hint: 'See: owners, in a2a.remoteAgents' });
+    }
     return askData(node, context, (client) => client.readTaskRecord({ ...input, via: via.join(',') }));
   };
   const covering = {
@@ -112,11 +115,6 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
 
 function listForwarded({ nodes }: OtherNodes): readonly AskableNode[] {
   return nodes().filter((node): node is AskableNode => node.clientFor !== undefined);
-}
-
-function noSuchNode(agent: string): LangoError {
-  const text = `The agent ${agent} is no remote agent of this node, or requests to its node do not name the owner.`;
-  return new LangoError('not-found', text, { hint: 'See: owners, in a2a.remoteAgents' });
 }
 
 /** Returns the node that keeps this kind of data; undefined when this node keeps it. */

@@ -7,9 +7,6 @@ import { isTerminal, type Scope, type TaskEvent, type TaskRecord } from '../core
 import type { RetentionStore } from '../stores/tasks.js';
 import { isDelegatedBy, usageOf } from './bill.js';
 
-/** Reads what an owner's tasks of the last hours did. The number of tasks that one call reads is limited. */
-export type OwnedOverview = (scope: Scope, hours: number) => Promise<Overview>;
-
 interface OverviewParts {
   readonly retention: Pick<RetentionStore, 'listOpen'>;
   readonly tasks: Pick<Journal, 'list' | 'read'>;
@@ -34,16 +31,15 @@ const TITLE_CHARACTERS = 200;
 type Summary = Awaited<ReturnType<typeof summaryOf>>;
 type Told = Readonly<{ task: TaskRecord; summary: Summary }>;
 
-export function createOwnedOverview(parts: OverviewParts): OwnedOverview {
+/**
+ * Returns a function that reads what an owner's tasks of the last hours did. The number of tasks that one call reads is
+ * limited.
+ */
+export function createOwnedOverview(parts: OverviewParts) {
   const { retention, tasks, agents, nodeId, now = Date.now } = parts;
-  // An ended task does not change, so its entries are read once for many looks.
-  const known = new BoundedCache<string, Summary>(MAX_KNOWN);
-  const tell = async (task: TaskRecord): Promise<Told> => {
-    const summary = known.get(task.id) ?? (await summaryOf(tasks, task));
-    if (isTerminal(task.state)) known.set(task.id, summary);
-    return { task, summary };
-  };
-  return async (scope, hours) => {
+  const read = readOnce(MAX_KNOWN, (task) => summaryOf(tasks, task));
+  const tell = async (task: TaskRecord): Promise<Told> => ({ task, summary: await read(task) });
+  return async (scope: Scope, hours: number): Promise<Overview> => {
     const partMs = (hours > HOURS_BY_HOUR ? 24 : 1) * HOUR_MS;
     const from = Math.floor((now() - hours * HOUR_MS) / partMs + 1) * partMs;
     const query = { statusFrom: from, pageSize: MAX_TASKS };
@@ -70,6 +66,16 @@ export function createOwnedOverview(parts: OverviewParts): OwnedOverview {
       costliest: costliestOf(own),
       errors: errorsIn(told),
     };
+  };
+}
+
+/** Makes the reader of something of tasks. An ended task does not change, so it is read once for many looks. */
+export function readOnce<Value>(most: number, read: (task: TaskRecord) => Promise<Value>) {
+  const known = new BoundedCache<string, Value>(most);
+  return async (task: TaskRecord): Promise<Value> => {
+    const value = known.get(task.id) ?? (await read(task));
+    if (isTerminal(task.state)) known.set(task.id, value);
+    return value;
   };
 }
 

@@ -4,7 +4,7 @@ import { serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { ForkPlace } from '../../core/fork.js';
-import { defined, objectsIn, type JsonObject } from '../../core/json.js';
+import { defined, objectsIn, textIn, type JsonObject } from '../../core/json.js';
 import { textOf, type Part, type Artifact, type Message } from '../../core/message.js';
 import type { TaskState, Question } from '../../core/task.js';
 import { CARD_TYPE, CATALOG_PATHS } from '../translate/catalog.js';
@@ -244,9 +244,8 @@ function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {
   if ((entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return [];
   const { displayName, description, url } = entry;
   if (typeof displayName !== 'string') return [];
-  const isLinked = typeof url === 'string';
-  const text = typeof description === 'string' ? description : '';
-  return [{ name: displayName, description: text, url: isLinked ? url : undefined }];
+  const card = typeof url === 'string' ? url : undefined;
+  return [{ name: displayName, description: textIn(description), url: card }];
 }
 
 export interface TaskView {

@@ -19,7 +19,6 @@ interface RemoteEntry extends PeerEntry {
     readonly relocate: boolean;
     readonly verify?: CardRules | undefined;
     readonly owners?: 'shared' | 'forward' | undefined;
-    readonly auth?: { readonly mtls?: CertificateFiles | undefined } | undefined;
   };
 }
 
@@ -71,11 +70,9 @@ export function remoteSources(list: readonly RemoteEntry[], parts: RemoteParts):
 }
 
 /** A node that trusts this one to name the owner of a request. */
-interface TrustingNode {
-  readonly url: string;
+type TrustingNode = Pick<RemoteEntry['agent'], 'url' | 'allowPrivate'> & {
   readonly audience?: string | undefined;
-  readonly allowPrivate: boolean;
-}
+};
 
 /** Makes the function that signs the tokens which name the owner to that node. */
 function assertionFor(
