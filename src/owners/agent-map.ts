@@ -1,6 +1,6 @@
 import { BoundedCache } from '../core/bounded-cache.js';
 import { readPages, type Journal } from '../core/journal.js';
-import type { MapEdge } from '../core/map.js';
+import type { MapEdge } from '../core/node-status.js';
 import { isInterrupted, isTerminal, type Scope, type TaskRecord } from '../core/task.js';
 import { inTurns, percentilesOf } from './overview.js';
 

@@ -1,6 +1,6 @@
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
 import type { KeepingNode } from '../core/keeping-nodes.js';
-import type { KnownNode } from '../core/map.js';
+import type { KnownNode } from '../core/node-status.js';
 import type { KeptBy, OperationHandlers, OwnerContext, Returned } from '../core/operation.js';
 import type { OperationClient, OperationTable } from '../core/operation.js';
 import { SERVER_OPERATIONS, type ServerOperations } from './operations.js';
