@@ -1,18 +1,12 @@
 import { z } from 'zod';
 import { cardFinding } from './node-status.js';
 
-const text = z.string();
-const texts = z.array(text).readonly();
+const [text, texts] = [z.string(), z.array(z.string()).readonly()];
 
 /** The headers that an inspected request may have. */
-const HEADERS = z.enum([
-  'accept',
-  'a2a-extensions',
-  'a2a-version',
-  'authorization',
-  'content-type',
-  'last-event-id',
-  'x-api-key',
+const header = z.enum([
+  ...(['accept', 'a2a-extensions', 'a2a-version', 'authorization', 'content-type'] as const),
+  ...(['last-event-id', 'x-api-key'] as const),
 ]);
 
 const expected = z.object({
@@ -27,14 +21,14 @@ export const inspectedRequest = z.strictObject({
   /** With its query, which the audit log does not show: it may hold a key. */
   path: text.max(2_000).regex(/^\/(?!\/)/, 'begins with one slash'),
   method: z.enum(['GET', 'POST', 'DELETE']),
-  headers: z.partialRecord(HEADERS, text.max(8_000)).default({}),
+  headers: z.partialRecord(header, text.max(8_000)).default({}),
   body: text.max(256 * 1024).exactOptional(),
   /** The operation whose rules the frames of the response are checked by. Default: none. */
   expects: expected.exactOptional(),
 });
 
 /** The whole body, or one event of a stream. */
-const inspectedFrame = z.object({
+const frame = z.object({
   /** Milliseconds after the request was sent. */
   ms: z.number(),
   text,
@@ -47,7 +41,7 @@ export const inspection = z.object({
   /** The status of HTTP, or that of gRPC. */
   status: z.number(),
   headers: z.record(text, text),
-  frames: z.array(inspectedFrame).readonly(),
+  frames: z.array(frame).readonly(),
   /** Why the response was not read to its end. */
   cut: text.exactOptional(),
   /** The violations in the body of the request. Absent: it was not checked. */
@@ -58,5 +52,5 @@ export const inspection = z.object({
 
 export type Expected = Readonly<z.output<typeof expected>>;
 export type InspectedRequest = Readonly<z.output<typeof inspectedRequest>>;
-export type InspectedFrame = Readonly<z.output<typeof inspectedFrame>>;
+export type InspectedFrame = Readonly<z.output<typeof frame>>;
 export type Inspection = Readonly<z.output<typeof inspection>>;

@@ -1,8 +1,14 @@
 import { z } from 'zod';
 import { TASK_STATES } from './task-states.js';
 
-const [text, number] = [z.string(), z.number()];
-const state = z.enum(TASK_STATES);
+const [text, number, state] = [z.string(), z.number(), z.enum(TASK_STATES)];
+
+/** The members of a row of a bill. Without `cost`, the model had no price. */
+export const billed = {
+  ...{ node: text, agent: text, model: text },
+  ...{ input: number, output: number, cached: number, written: number.exactOptional() },
+  ...{ currency: text, cost: number.exactOptional() },
+};
 
 /** A task in one line: `title` begins its first request. */
 const taskLine = z.object({
@@ -21,15 +27,8 @@ const agentFigures = z.object({
   firstText: percentiles.exactOptional(),
 });
 
-/** `reason`: its code, or the state. */
+/** `reason`: the code of the reason, or the state. */
 const errorFigures = z.object({ agent: text, reason: text, text, tasks: number, newest: taskLine });
-
-/** Usage on a bill. Without `cost`, the model had no price. */
-export const billedUsage = z.object({
-  ...{ node: text, agent: text, model: text },
-  ...{ input: number, output: number, cached: number, written: number.exactOptional() },
-  ...{ currency: text, cost: number.exactOptional() },
-});
 
 /** The latest tasks of an owner on one node. Times are milliseconds since the epoch. */
 export const overview = z.object({
@@ -45,13 +44,13 @@ export const overview = z.object({
   /** The tasks that people began here and that ended, by the part of the time in which they did. */
   ended: z.array(z.object({ at: number, state, tasks: number })).readonly(),
   /** The usage of these tasks, with all that they delegated. */
-  usage: z.array(billedUsage.extend({ at: number })).readonly(),
+  usage: z.array(z.object({ ...billed, at: number })).readonly(),
   /** The tasks of `usage` that cost most, by currency; those without a price are not among them. */
   costliest: z.array(taskLine.extend({ cost: number, currency: text })).readonly(),
   /** The most frequent errors first. */
   errors: z.array(errorFigures).readonly(),
 });
 
+export type Overview = Readonly<z.output<typeof overview>>;
 export type TaskLine = Readonly<z.output<typeof taskLine>>;
 export type Percentiles = Readonly<z.output<typeof percentiles>>;
-export type Overview = Readonly<z.output<typeof overview>>;

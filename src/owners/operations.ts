@@ -3,8 +3,8 @@ import { evaluationRun, evaluations } from '../core/evaluations.js';
 import { comparison, forkRequest } from '../core/fork.js';
 import type { OperationTable } from '../core/operation.js';
 import { inspectedRequest, inspection } from '../core/inspection.js';
-import { agentState, cardFinding, knownNode, mapEdge, taskTrace } from '../core/node-status.js';
-import { billedUsage, overview } from '../core/overview.js';
+import { agentStatus, cardFinding, knownNode, mapEdge, nodeFinding, taskTrace } from '../core/node-status.js';
+import { billed, overview } from '../core/overview.js';
 import { requestReport, sentRequest } from '../core/sent-request.js';
 
 const MAX_LEVELS = 5;
@@ -22,7 +22,7 @@ const texts = z.array(z.string()).readonly();
 /** An exported file. */
 const content = z.custom<Buffer>((value) => Buffer.isBuffer(value));
 
-const billRow = z.object({ day: z.string(), ...billedUsage.shape });
+const billRow = z.object({ day: z.string(), ...billed });
 
 const familyStatus = z.object({
   name: z.string(),
@@ -30,17 +30,13 @@ const familyStatus = z.object({
   note: z.string().optional(),
   hint: z.string().optional(),
 });
-const finding = z.object({
-  ...{ code: z.string(), subject: z.string(), state: z.enum(['ok', 'warn']) },
-  ...{ text: z.string(), hint: z.string().optional() },
-});
 const nodeStatus = z.object({
   root: z.string(),
   model: z.string(),
   published: texts,
-  peers: z.array(agentState).readonly(),
+  peers: z.array(agentStatus).readonly(),
   families: z.array(familyStatus).readonly().default([]),
-  findings: z.array(finding).readonly().default([]),
+  findings: z.array(nodeFinding).readonly().default([]),
   /** The most that the models of one owner may cost in a day, if that is limited. */
   dailyCost: z.object({ amount: z.number(), currency: z.string() }).optional(),
   /** The bytes that the caller's tasks take in the database, if they are limited. */
@@ -271,7 +267,7 @@ export const SERVER_OPERATIONS = {
       audience: z.string().optional(),
       verify: z.record(z.string(), z.string()).optional(),
     }),
-    result: z.object({ agent: agentState }),
+    result: z.object({ agent: agentStatus }),
   },
   /** Removes an agent that was added; for operators. The agent gets no new work, and its current tasks end normally. */
   removeAgent: {

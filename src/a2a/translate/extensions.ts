@@ -3,7 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import { EXTENSIONS, FORK } from '../../core/extensions.js';
 import type { ForkPlace } from '../../core/fork.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
-import { MAX_NODE_NAME } from '../../core/map.js';
+import { MAX_NODE_NAME } from '../../core/agent.js';
 import { NO_USAGE, type Usage } from '../../core/model.js';
 import { TASK_STATES } from '../../core/task-states.js';
 import type { Grant } from '../../core/task.js';
