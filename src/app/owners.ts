@@ -35,7 +35,7 @@ import { ownerEndpoints } from '../owners/endpoints.js';
 import { SERVER_OPERATIONS, type EvaluationOperations } from '../owners/operations.js';
 import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-nodes.js';
 import { NEEDS_SERVER, operatorHandlers, storedTasks } from '../owners/service.js';
-import type { OwnerService, ServerHandlers } from '../owners/service.js';
+import type { OwnerService, OwnerParts } from '../owners/service.js';
 import { createOwnedOverview } from '../owners/overview.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { createTaskTraces } from '../telemetry/spans.js';
@@ -64,7 +64,7 @@ export function operationsOf({ schema }: Pick<LoadedConfig, 'schema'>): Operatio
   return Object.assign({}, SERVER_OPERATIONS, ...ofCapabilities) as OperationTable;
 }
 
-interface ServiceParts extends ServerHandlers {
+interface ServiceParts extends OwnerParts {
   readonly schema: LoadedConfig['schema'];
   readonly capabilities: OpenCapabilities;
 }
@@ -135,7 +135,7 @@ export function ownerMount(parts: MountParts): Mount {
   return mountEndpoints(ownerEndpoints(ofAllNodes, parts.audit));
 }
 
-function nodeItself({ config, storage }: Parts<'config' | 'storage'>): ServerHandlers['readNodes'] {
+function nodeItself({ config, storage }: Parts<'config' | 'storage'>): OwnerParts['readNodes'] {
   const here = { id: storage.nodeId, name: config.node.name ?? hostname() };
   return async () => ({ nodes: [here] });
 }
@@ -220,7 +220,7 @@ export function recordsOf(
 function readersOf(
   parts: Parts<'config' | 'storage'>,
   tasks: Pick<Journal, 'get' | 'read'>,
-): Pick<ServerHandlers, 'readTrace' | 'readTaskRecord' | 'compareTasks'> {
+): Pick<OwnerParts, 'readTrace' | 'readTaskRecord' | 'compareTasks'> {
   const readTrace = createTaskTraces({ tasks });
   const readRecord = recordsOf(parts, tasks);
   const compare = createComparison(readRecord);
@@ -249,7 +249,7 @@ function inspectorOf(parts: MountParts): Inspector {
   };
 }
 
-function sentRequestsOf(parts: MountParts): ServerHandlers['readRequest'] {
+function sentRequestsOf(parts: MountParts): OwnerParts['readRequest'] {
   const { journal, agents, guard: secrets } = parts;
   const readRequest = createSentRequests({ readRecord: recordsOf(parts, journal), agents, secrets });
   return ({ taskId, step }, { scope }) => readRequest(scope, taskId, step);
@@ -284,14 +284,7 @@ function evaluationsOf({ config, agents, root }: MountParts, importTask: TaskImp
 }
 
 /** A fork is a task of its own that the person begins: it has the rights that a request of theirs has now. */
-function forkOf({
-  config,
-  storage,
-  journal,
-  agents,
-  access,
-  isTrial,
-}: MountParts): ServerHandlers['forkTask'] {
+function forkOf({ config, storage, journal, agents, access, isTrial }: MountParts): OwnerParts['forkTask'] {
   const fork = createTaskFork({ journal, agents, isTrial });
   const limits = agentLimits(config);
   return async (request, { scope, scopes, node }) => {

@@ -1,10 +1,9 @@
 import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
 import type { Journal } from '../core/journal.js';
-import type { OperationHandlers } from '../core/operation.js';
 import { isTerminal, type TaskRecord } from '../core/task.js';
 import type { SpendingStore } from '../stores/spending.js';
 import type { RetentionStore } from '../stores/tasks.js';
-import type { ServerOperations } from './operations.js';
+import type { OwnerParts } from './service.js';
 
 interface OwnedBillParts {
   readonly retention: Pick<RetentionStore, 'listOwned'>;
@@ -21,12 +20,8 @@ const EVENTS_PER_READ = 200;
  * Reads what the tasks of an owner cost, some tasks at a time. Rows of one day are on several pages. A task that this node
  * delegated, also by way of other nodes, is a part of the bill of the task that delegated it.
  */
-export function createOwnedBill({
-  retention,
-  spending,
-  tasks,
-  nodeId,
-}: OwnedBillParts): OperationHandlers<ServerOperations>['readBill'] {
+export function createOwnedBill(parts: OwnedBillParts): OwnerParts['readBill'] {
+  const { retention, spending, tasks, nodeId } = parts;
   return async ({ after }, { scope }) => {
     const page = await retention.listOwned(scope, after, TASKS_PER_PAGE);
     const days = new Map<string, Usage>();

@@ -1,9 +1,8 @@
 import { LangoError } from '../core/errors.js';
-import type { OperationHandlers } from '../core/operation.js';
 import type { Counts, OwnedData, OwnedKind } from '../core/page.js';
 import type { SqlDatabase } from '../core/sql.js';
 import type { Scope } from '../core/task.js';
-import type { ServerOperations } from './operations.js';
+import type { OwnerParts } from './service.js';
 import type { OwnedTasks } from './tasks.js';
 
 interface OwnedDataParts {
@@ -15,10 +14,7 @@ interface OwnedDataParts {
 
 type Forget = (scope: Scope, name: string) => Promise<Counts>;
 
-export type DataHandlers = Pick<
-  OperationHandlers<ServerOperations>,
-  'listDataKinds' | 'readData' | 'forgetData' | 'deleteData'
->;
+export type DataHandlers = Pick<OwnerParts, 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData'>;
 
 /**
  * Implements the operations on everything kept for an owner besides secrets and records of money. Kinds that do not exist

@@ -5,7 +5,7 @@ import type { KeptBy, OwnerContext, Returned } from '../core/operation.js';
 import type { OperationClient, OperationTable } from '../core/operation.js';
 import type { DataHandlers } from './data.js';
 import { SERVER_OPERATIONS, type ServerOperations } from './operations.js';
-import type { OwnerService, ServerHandlers } from './service.js';
+import type { OwnerService, OwnerParts } from './service.js';
 import { withChildrenElsewhere, type FindNode } from './trace-across-nodes.js';
 
 export type ClientFor = <Table extends OperationTable>(
@@ -63,8 +63,8 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     };
     return [[name, route] as const];
   });
-  const local = handlers as unknown as ServerHandlers;
-  const readTrace: ServerHandlers['readTrace'] = async (input, context) => {
+  const local = handlers as unknown as OwnerParts;
+  const readTrace: OwnerParts['readTrace'] = async (input, context) => {
     const trace = await local.readTrace(input, context);
     const findNode: FindNode = (name) => {
       const { url = '', clientFor } = others.nodes().find(({ agent }) => agent === name) ?? {};
@@ -72,7 +72,7 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     };
     return withChildrenElsewhere(trace, findNode, input.levels);
   };
-  const readNodes: ServerHandlers['readNodes'] = async ({ levels }, context) => {
+  const readNodes: OwnerParts['readNodes'] = async ({ levels }, context) => {
     const { nodes } = await local.readNodes({ levels }, context);
     const asked = (levels > 0 ? listAskable() : []).map(async (node): Promise<readonly KnownNode[]> => {
       try {
@@ -94,7 +94,7 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     const named = new Map(all.toReversed().map((node) => [node.id, node]));
     return { nodes: all.filter((node) => named.get(node.id) === node).slice(0, MAX_NODES) };
   };
-  const readTaskRecord: ServerHandlers['readTaskRecord'] = async (input, context) => {
+  const readTaskRecord: OwnerParts['readTaskRecord'] = async (input, context) => {
     const [agent, ...via] = input.via.split(',');
     if (!agent) return local.readTaskRecord(input, context);
     const node = listForwarded(others).find((one) => one.agent === agent);

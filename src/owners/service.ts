@@ -17,13 +17,13 @@ export interface OwnerService {
 }
 
 /** The operations of the server itself. */
-export type ServerHandlers = OperationHandlers<ServerOperations>;
+export type OwnerParts = OperationHandlers<ServerOperations>;
 type ForOperators = Pick<
-  ServerHandlers,
+  OwnerParts,
   'addAgent' | 'removeAgent' | 'listOwners' | 'inspectAgent' | keyof EvaluationOperations
 >;
 
-type AddedAgent = Parameters<ServerHandlers['addAgent']>[0];
+type AddedAgent = Parameters<OwnerParts['addAgent']>[0];
 
 interface OperatorParts {
   readonly isOperator: (caller: OwnerContext) => boolean;
@@ -97,7 +97,7 @@ export const NEEDS_SERVER = {
   ...{ readRequest: noServer, forkTask: noServer },
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer, inspectAgent: noServer },
   ...{ listEvaluations: noServer, readEvaluation: noServer, importEvaluatedTask: noServer },
-} satisfies Partial<ServerHandlers>;
+} satisfies Partial<OwnerParts>;
 
 async function noServer(): Promise<never> {
   const hint = 'Start one with: lango serve';
