@@ -1,5 +1,5 @@
 import { TaskState as WireState, type Task } from '@a2a-js/sdk';
-import type { RequestOptions } from '@a2a-js/sdk/client';
+import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
@@ -133,9 +133,7 @@ class Client implements AgentClient {
 
   async get({ taskId, agent }: TaskRef): Promise<TaskView> {
     const ask = (historyLength?: number): Promise<Task> =>
-      this.#call(agent, (link, options) =>
-        link.transport.getTask({ tenant: '', id: taskId, historyLength }, options),
-      );
+      this.#call(agent, (to, options) => to.getTask({ tenant: '', id: taskId, historyLength }, options));
     const task = await ask(MAX_MESSAGES).catch((error: unknown) => {
       // LangGraph refuses more than ten.
       if (/historyLength/.test(fromWireError(error).message)) return ask();
@@ -145,30 +143,20 @@ class Client implements AgentClient {
   }
 
   async list(request: ListRequest): Promise<TaskList> {
-    const page = await this.#call(request.agent, (link, options) =>
-      link.transport.listTasks(
-        {
-          tenant: '',
-          contextId: request.contextId ?? '',
-          status: request.state ? toWireState(request.state) : WireState.TASK_STATE_UNSPECIFIED,
-          pageSize: request.pageSize,
-          pageToken: request.pageToken ?? '',
-          historyLength: request.historyLength ?? 0,
-          statusTimestampAfter:
-            request.since === undefined ? undefined : new Date(request.since).toISOString(),
-        },
-        options,
-      ),
-    );
+    const { agent, contextId = '', state, since, pageSize, pageToken = '', historyLength = 0 } = request;
+    const query = {
+      ...{ tenant: '', contextId, pageSize, pageToken, historyLength },
+      status: state ? toWireState(state) : WireState.TASK_STATE_UNSPECIFIED,
+      statusTimestampAfter: since === undefined ? undefined : new Date(since).toISOString(),
+    };
+    const page = await this.#call(agent, (to, options) => to.listTasks(query, options));
     const { tasks, nextPageToken, totalSize } = page;
     return { tasks: tasks.map(toTaskView), nextPageToken, totalSize };
   }
 
   async cancel({ taskId, agent }: TaskRef): Promise<TaskView> {
-    const task = await this.#call(agent, (link, options) =>
-      link.transport.cancelTask({ tenant: '', id: taskId, metadata: undefined }, options),
-    );
-    return toTaskView(task);
+    const request = { tenant: '', id: taskId, metadata: undefined };
+    return toTaskView(await this.#call(agent, (to, options) => to.cancelTask(request, options)));
   }
 
   card(agent?: string): Promise<JsonObject> {
@@ -194,13 +182,11 @@ class Client implements AgentClient {
     yield* watchTask({ link, reader, scope: undefined, retry: this.#retry, ...given });
   }
 
-  async #call<T>(agent: string | undefined, call: LinkCallback<T>): Promise<T> {
+  async #call<T>(agent: string | undefined, call: TransportCall<T>): Promise<T> {
     try {
       const link = await this.#link(agent);
-      return await call(
-        link,
-        await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(CALL_MS) }),
-      );
+      const options = await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(CALL_MS) });
+      return await call(link.transport, options);
     } catch (error) {
       throw fromWireError(error);
     }
@@ -237,7 +223,7 @@ class Client implements AgentClient {
   }
 }
 
-type LinkCallback<T> = (link: WireLink, options: RequestOptions) => Promise<T>;
+type TransportCall<T> = (to: Transport, options: RequestOptions) => Promise<T>;
 
 /** Reads an entry of a catalog. Its media type is in `type`, or in `mediaType`, the older name. */
 function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {
