@@ -10,7 +10,7 @@ import type { LoadedConfig } from '../config/load.js';
 import { openKeys } from '../config/node-credentials.js';
 import type { PeerRegistry } from '../config/peer-registry.js';
 import { rootAgentName } from '../core/agent.js';
-import { LangoError, loadPackage } from '../core/errors.js';
+import { LangoError } from '../core/errors.js';
 import { createAddressCheck } from '../http/address-check.js';
 import type { Journal } from '../core/journal.js';
 import type { Logger } from '../core/logger.js';
@@ -30,14 +30,12 @@ import { parseTaskText } from '../replay/task-file.js';
 import { createAgentMap } from '../owners/agent-map.js';
 import { createOwnedBill } from '../owners/bill.js';
 import { createDirectClient, createOwnerClient } from '../owners/client.js';
-import { createOwnedData, type AllOwnedData } from '../owners/data.js';
+import { createOwnedData, type DataHandlers } from '../owners/data.js';
 import { ownerEndpoints } from '../owners/endpoints.js';
-import { createInspector } from '../owners/inspect.js';
-import type { EvaluationOperations } from '../owners/evaluation-operations.js';
-import { SERVER_OPERATIONS } from '../owners/operations.js';
+import { SERVER_OPERATIONS, type EvaluationOperations } from '../owners/operations.js';
 import { withNodes, type ClientFor, type OtherNodes } from '../owners/other-nodes.js';
-import { NEEDS_SERVER, operatorHandlers, serverHandlers, storedTasks } from '../owners/service.js';
-import type { OwnerParts, OwnerService } from '../owners/service.js';
+import { NEEDS_SERVER, operatorHandlers, storedTasks } from '../owners/service.js';
+import type { OwnerService, OwnerParts } from '../owners/service.js';
 import { createOwnedOverview } from '../owners/overview.js';
 import { createOwnedTasks } from '../owners/tasks.js';
 import { createTaskTraces } from '../telemetry/spans.js';
@@ -71,11 +69,10 @@ interface ServiceParts extends OwnerParts {
   readonly capabilities: OpenCapabilities;
 }
 
-function createOwnerService({ schema, capabilities, ...parts }: ServiceParts): OwnerService {
-  const own = serverHandlers(parts) as unknown as OperationHandlers<OperationTable>;
+function createOwnerService({ schema, capabilities, ...own }: ServiceParts): OwnerService {
   return {
     table: operationsOf({ schema }),
-    handlers: { ...capabilities.operations, ...own },
+    handlers: { ...capabilities.operations, ...(own as unknown as OwnerService['handlers']) },
     bodyBytes: (operation) => (TAKE_FILES.has(operation) ? FILE_BYTES : capabilities.bodyBytes(operation)),
   };
 }
@@ -94,8 +91,8 @@ export function ownerMount(parts: MountParts): Mount {
     readMap: async ({ hours }, { scope }) => ({ edges: await readEdges(scope, hours) }),
     readNodes: nodeItself(parts),
     readOverview: ({ hours }, { scope }) => overview(scope, hours),
-    data: openData(parts, journal, capabilities),
-    bill: createOwnedBill({ ...storage, tasks: journal }),
+    ...openData(parts, journal, capabilities),
+    readBill: createOwnedBill({ ...storage, tasks: journal }),
     ...readersOf(parts, journal),
     importTask: ({ content }, { scope }) => importTask(scope, parseTaskText(content.toString())),
     readRequest: sentRequestsOf(parts),
@@ -193,8 +190,8 @@ export async function openHome(
   const capabilities = openCapabilities({ ...loaded, storage, parsers, keys, logger });
   const service = createOwnerService({
     ...{ schema, capabilities },
-    data: openData({ config, storage }, storedTasks(storage.tasks), capabilities),
-    bill: createOwnedBill(storage),
+    ...openData({ config, storage }, storedTasks(storage.tasks), capabilities),
+    readBill: createOwnedBill(storage),
     ...readersOf({ config, storage }, storage.tasks),
     ...NEEDS_SERVER,
     readNodes: nodeItself({ config, storage }),
@@ -241,26 +238,14 @@ type TaskImport = ReturnType<typeof createTaskImport>;
 type Inspector = Parameters<typeof operatorHandlers>[0]['inspect'];
 
 function inspectorOf(parts: MountParts): Inspector {
-  const privateHosts = () =>
-    parts.peers.remotes().flatMap(({ url, settings }) => {
+  return async (request, signal) => {
+    const allowPrivate = parts.peers.remotes().flatMap(({ url, settings }) => {
       const { agent } = settings as { readonly agent?: { readonly allowPrivate?: boolean } };
       return agent?.allowPrivate === true ? [new URL(url).host] : [];
     });
-  return async (request, signal) => {
-    const [{ lintCard }, { checkFrame, checkRequest }] = await Promise.all([
-      import('../a2a/client/card-lint.js'),
-      import('../a2a/client/frame-check.js'),
-    ]);
-    const inspect = createInspector({
-      ...{ createFetch: egressOf(parts), privateHosts, lintCard, checkFrame, checkRequest },
-      async callGrpc(given, { allowPrivate, ...call }) {
-        const load = () => import('../a2a/client/grpc-inspection.js');
-        const { inspectGrpc } = await loadPackage('@grpc/grpc-js', load);
-        const addressOf = createAddressCheck([...parts.config.egress.allowPrivate, ...allowPrivate]);
-        return inspectGrpc(given, { ...call, addressOf });
-      },
-    });
-    return inspect(request, signal);
+    const addressOf = createAddressCheck([...parts.config.egress.allowPrivate, ...allowPrivate]);
+    const { inspectAgent } = await import('../a2a/client/inspect.js');
+    return inspectAgent(request, { createFetch: egressOf(parts), allowPrivate, addressOf, signal });
   };
 }
 
@@ -330,7 +315,7 @@ function openData(
   { config, storage }: Parts<'config' | 'storage'>,
   tasks: ReadableTasks,
   capabilities: OpenCapabilities,
-): AllOwnedData {
+): DataHandlers {
   const agentName = rootAgentName(config.agent.multiAgent);
   const owned = createOwnedTasks({
     retention: storage.retention,

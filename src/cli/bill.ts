@@ -3,7 +3,7 @@ import { defined } from '../core/json.js';
 import type { OperationClient, ResultOf } from '../core/operation.js';
 import { pagesOf } from '../core/page.js';
 import { createOwnerClient } from '../owners/client.js';
-import { shortNodeName } from '../core/map.js';
+import { shortNodeName } from '../core/agent.js';
 import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.js';
 import { connect, type Call, type Connection } from './connection.js';
 import { ask } from './explain.js';

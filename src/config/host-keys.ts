@@ -17,7 +17,7 @@ import {
   text,
   toolName,
 } from '../core/fields.js';
-import { MAX_NODE_NAME } from '../core/map.js';
+import { MAX_NODE_NAME } from '../core/agent.js';
 
 export const storage = group('The database of tasks, documents, secrets and all other stored data.', {
   url: secret(

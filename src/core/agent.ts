@@ -151,6 +151,14 @@ export interface PeerDirectory {
 /** The form of an agent's name, which is a part of its URL and a value that models choose. */
 export const AGENT_NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
+export const MAX_NODE_NAME = 100;
+
+const ID_CHARACTERS = 8;
+
+/** The words for a node whose name is not known: the beginning of its id. */
+export const shortNodeName = (id: string): string =>
+  id.length > 2 * ID_CHARACTERS ? `node ${id.slice(0, ID_CHARACTERS)}` : id;
+
 /** One agent of the roster, as data: shipped, or from the configuration. */
 export interface AgentSpec {
   readonly name: string;

@@ -1,56 +1,96 @@
 /** The facts that a node shows of its agents and its tasks: over its own routes, in its console and in traces. */
 
+import { z } from 'zod';
+import { MAX_NODE_NAME } from './agent.js';
+import { percentiles } from './overview.js';
+
+const [text, number] = [z.string(), z.number()];
+
 /** A line of `lango agents`. */
-export interface AgentState {
-  readonly name: string;
-  readonly kind: 'local' | 'remote';
-  readonly url?: string;
+export const agentStatus = z.object({
+  name: text,
+  kind: z.enum(['local', 'remote']),
+  url: text.optional(),
   /**
    * `ready`: used. `degraded`: used, but its last check or call failed. `open`: gets no new work until it responds, since
    * its calls failed. `held`: not used, since its card is not the one that was accepted. `skipped`: cannot be used.
    */
-  readonly state: 'ready' | 'degraded' | 'open' | 'held' | 'skipped';
+  state: z.enum(['ready', 'degraded', 'open', 'held', 'skipped']),
   /** The time of the last change of state (ISO 8601). */
-  readonly since: string;
-  readonly reason?: string;
-  readonly hint?: string;
-  readonly description?: string;
-  readonly skills: readonly { readonly name: string }[];
-}
+  since: text.optional(),
+  ...{ reason: text.optional(), hint: text.optional(), description: text.optional() },
+  skills: z.array(z.object({ name: text })).readonly(),
+});
 
 /** A defect of an agent card. */
-export interface CardFinding {
+export const cardFinding = z.object({
   /** `error`: the card violates the A2A specification. `warning`: it helps a foreign orchestrator little. */
-  readonly severity: 'error' | 'warning';
+  severity: z.enum(['error', 'warning']),
   /** The place in the card, as in `skills[0].tags`; empty for the card as a whole. The subject of `text`. */
-  readonly path: string;
+  path: text,
   /** One sentence: the fault, why it matters, and what to write instead. */
-  readonly text: string;
-}
+  text,
+});
 
-export type Attribute = string | number | readonly string[];
-export type Attributes = Readonly<Record<string, Attribute>>;
+/** One fact that a node determines at its start, for its log, its status page and `lango doctor`. */
+export const nodeFinding = z.object({
+  /** Names the kind of fact, for programs: "no-sandbox". */
+  code: text,
+  /** The subject of the finding, such as "sandbox". */
+  subject: text,
+  state: z.enum(['ok', 'warn']),
+  /** A sentence without its period. */
+  text,
+  hint: text.optional(),
+});
+
+/** The tasks that one agent asked of another one, in a time. */
+export const mapEdge = z.object({
+  /** Empty for people and for clients that are no agents. */
+  from: text,
+  /** The id of the node of `from`, when that is another one. */
+  fromNode: text.exactOptional(),
+  ...{ to: text, calls: number, failed: number },
+  /** The milliseconds from the request to its end. Absent while none has ended. */
+  time: percentiles.exactOptional(),
+});
+
+/** A node by the name that people read; `url` where this node asks it. */
+export const knownNode = z.object({
+  ...{ id: text.max(300), name: text.max(MAX_NODE_NAME) },
+  url: text.max(2_000).exactOptional(),
+});
 
 /**
  * A unit of work, read from the journal. Names and attributes follow OpenTelemetry's semantic conventions for GenAI,
  * version 1.41.0; attributes of Lango itself begin with `lango.`. Contains texts of people and models only on request.
  */
-export interface Span {
+const span = z.object({
   /** Derived from the ids of the task and the step, so that each reading gives the same id. */
-  readonly id: string;
+  id: text,
   /** Absent for the root of a `TaskTrace`, and for a task whose request named no trace. */
-  readonly parent?: string;
-  readonly kind: 'server' | 'client' | 'internal';
-  readonly name: string;
+  parent: text.exactOptional(),
+  kind: z.enum(['server', 'client', 'internal']),
+  name: text,
   /** Milliseconds since the epoch. */
-  readonly startedAt: number;
+  startedAt: number,
   /** Absent until the work ends. */
-  readonly endedAt?: number;
-  readonly attributes: Attributes;
-}
+  endedAt: number.exactOptional(),
+  attributes: z.record(text, z.union([text, number, z.array(text).readonly()])),
+});
 
-export interface TaskTrace {
-  readonly traceId: string;
-  readonly spans: readonly Span[]; // Each span comes after its parent.
-  readonly isCut: boolean; // Whether spans are left out, because there are too many.
-}
+export const taskTrace = z.object({
+  traceId: text,
+  spans: z.array(span).readonly(), // Each span comes after its parent.
+  isCut: z.boolean(), // Whether spans are left out, because there are too many.
+});
+
+export type AgentStatus = Readonly<z.output<typeof agentStatus>>;
+export type AgentState = AgentStatus & { readonly since: string };
+export type CardFinding = Readonly<z.output<typeof cardFinding>>;
+export type MapEdge = Readonly<z.output<typeof mapEdge>>;
+export type KnownNode = Readonly<z.output<typeof knownNode>>;
+export type Span = Readonly<z.output<typeof span>>;
+export type TaskTrace = Readonly<z.output<typeof taskTrace>>;
+export type Attributes = Readonly<Span['attributes']>;
+export type Attribute = Attributes[string];

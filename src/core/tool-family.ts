@@ -1,4 +1,6 @@
+import type { z } from 'zod';
 import type { LangoError } from './errors.js';
+import type { nodeFinding } from './node-status.js';
 import type { RunMemory } from './run.js';
 import type { Tool, ToolSource } from './tool.js';
 
@@ -23,17 +25,7 @@ export interface ToolFamily {
   close?(): Promise<void> | void;
 }
 
-/** One fact that a node determines at its start, for its log, its status page and `lango doctor`. */
-export interface NodeFinding {
-  /** Names the kind of fact, for programs: "no-sandbox". */
-  readonly code: string;
-  /** The subject of the finding, such as "sandbox". */
-  readonly subject: string;
-  readonly state: 'ok' | 'warn';
-  /** A sentence without its period. */
-  readonly text: string;
-  readonly hint?: string;
-}
+export type NodeFinding = Readonly<z.output<typeof nodeFinding>>;
 
 export function on(name: string, tools: readonly Tool[]): ToolFamily {
   return { name, state: 'on', tools };

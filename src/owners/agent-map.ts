@@ -1,8 +1,7 @@
-import { BoundedCache } from '../core/bounded-cache.js';
 import { readPages, type Journal } from '../core/journal.js';
-import type { MapEdge } from '../core/map.js';
+import type { MapEdge } from '../core/node-status.js';
 import { isInterrupted, isTerminal, type Scope, type TaskRecord } from '../core/task.js';
-import { inTurns, percentilesOf } from './overview.js';
+import { inTurns, percentilesOf, readOnce } from './overview.js';
 
 interface MapParts {
   readonly tasks: Pick<Journal, 'list' | 'read'>;
@@ -13,14 +12,8 @@ interface MapParts {
   readonly now?: () => number;
 }
 
-interface Call {
-  readonly from: string;
-  readonly fromNode?: string;
-  readonly to: string;
-  readonly failed: boolean;
-  /** Undefined while it works. */
-  readonly ms: number | undefined;
-}
+/** `ms`: undefined while it works. */
+type Call = ReturnType<typeof callOf>;
 
 const HOUR_MS = 60 * 60 * 1_000;
 /** The newest tasks of each agent that are read. */
@@ -31,12 +24,9 @@ const MAX_KNOWN = 2_000;
 
 /** Returns a function that reads who asked whom in an owner's tasks of the last hours. */
 export function createAgentMap({ tasks, agents, nodeId, hasRemotes, now = Date.now }: MapParts) {
-  const known = new BoundedCache<string, readonly Call[]>(MAX_KNOWN);
-  const delegationsOf = async (task: TaskRecord): Promise<readonly Call[]> => {
-    const calls = known.get(task.id) ?? (await readDelegations(tasks, task));
-    if (isTerminal(task.state)) known.set(task.id, calls);
-    return calls.filter(({ to }) => !agents.includes(to));
-  };
+  const read = readOnce(MAX_KNOWN, (task) => readDelegations(tasks, task));
+  const delegationsOf = async (task: TaskRecord): Promise<readonly Call[]> =>
+    (await read(task)).filter(({ to }) => !agents.includes(to));
   return async (scope: Scope, hours: number): Promise<readonly MapEdge[]> => {
     const query = { statusFrom: now() - hours * HOUR_MS, pageSize: MAX_TASKS };
     const pages = await Promise.all(agents.map((agent) => tasks.list(scope, { agent, ...query })));
@@ -48,7 +38,7 @@ export function createAgentMap({ tasks, agents, nodeId, hasRemotes, now = Date.n
   };
 }
 
-function callOf({ grant, agent, state, createdAt, statusAt }: TaskRecord, nodeId: string): Call {
+function callOf({ grant, agent, state, createdAt, statusAt }: TaskRecord, nodeId: string) {
   const [, from = '', fromNode = nodeId] = /^(.*)@([^@]*)$/.exec(grant.chain.at(-1) ?? '') ?? [];
   return {
     ...{ from, to: agent, failed: hasFailed(state) },

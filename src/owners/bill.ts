@@ -1,12 +1,9 @@
 import { addUsage, NO_USAGE, type Usage } from '../core/model.js';
 import type { Journal } from '../core/journal.js';
-import { isTerminal, type Scope, type TaskRecord } from '../core/task.js';
-import type { Page } from '../core/page.js';
-import type { BillRow, SpendingStore } from '../stores/spending.js';
+import { isTerminal, type TaskRecord } from '../core/task.js';
+import type { SpendingStore } from '../stores/spending.js';
 import type { RetentionStore } from '../stores/tasks.js';
-
-/** Reads what the tasks of an owner cost, some tasks at a time. Rows of one day are on several pages. */
-export type OwnedBill = (scope: Scope, after: string) => Promise<Page<BillRow>>;
+import type { OwnerParts } from './service.js';
 
 interface OwnedBillParts {
   readonly retention: Pick<RetentionStore, 'listOwned'>;
@@ -19,19 +16,23 @@ interface OwnedBillParts {
 const TASKS_PER_PAGE = 100;
 const EVENTS_PER_READ = 200;
 
-/** A task that this node delegated, also by way of other nodes, is a part of the bill of the task that delegated it. */
-export function createOwnedBill({ retention, spending, tasks, nodeId }: OwnedBillParts): OwnedBill {
-  return async (scope, after) => {
+/**
+ * Reads what the tasks of an owner cost, some tasks at a time. Rows of one day are on several pages. A task that this node
+ * delegated, also by way of other nodes, is a part of the bill of the task that delegated it.
+ */
+export function createOwnedBill(parts: OwnedBillParts): OwnerParts['readBill'] {
+  const { retention, spending, tasks, nodeId } = parts;
+  return async ({ after }, { scope }) => {
     const page = await retention.listOwned(scope, after, TASKS_PER_PAGE);
     const days = new Map<string, Usage>();
     for (const task of page.items.filter((one) => !isDelegatedBy(nodeId, one))) {
       const day = new Date(task.statusAt).toISOString().slice(0, 'yyyy-mm-dd'.length);
       days.set(day, addUsage(days.get(day) ?? NO_USAGE, await usageOf(tasks, task)));
     }
-    const items = [...days].flatMap(([day, { rows = [] }]) => rows.map((row) => ({ day, ...row })));
-    if (page.next !== undefined) return { items, next: page.next };
+    const rows = [...days].flatMap(([day, { rows: own = [] }]) => own.map((row) => ({ day, ...row })));
+    if (page.next !== undefined) return { rows, next: page.next };
     const background = await spending.readBackground(scope);
-    return { items: [...items, ...background.map((row) => ({ node: nodeId, ...row }))], next: undefined };
+    return { rows: [...rows, ...background.map((row) => ({ node: nodeId, ...row }))] };
   };
 }
 

@@ -59,16 +59,8 @@ function readResult(schema: z.ZodType, result: unknown): unknown {
   throw new LangoError('invalid-agent-response', 'The response of the server cannot be read.', { hint });
 }
 
-interface OwnerRequest {
-  readonly method: string;
-  /** Path and query. */
-  readonly target: string;
-  readonly body: Uint8Array<ArrayBuffer> | string | undefined;
-  readonly type: string;
-}
-
 /** Puts each field of the input where its operation says: into the path, the query string or the body. */
-function toRequest(operation: Operation, fields: Fields): OwnerRequest {
+function toRequest(operation: Operation, fields: Fields) {
   const { path, query = [], bytes } = operation;
   const method = operation.method.toUpperCase();
   const rest = new Map(Object.entries(fields));
@@ -91,7 +83,7 @@ function toRequest(operation: Operation, fields: Fields): OwnerRequest {
 
 const errorSchema = z.object({ error: z.object({ message: z.string() }) });
 
-async function send(server: ServerAccess, request: OwnerRequest): Promise<unknown> {
+async function send(server: ServerAccess, request: ReturnType<typeof toRequest>): Promise<unknown> {
   const { method, target, body, type } = request;
   const payload = body === undefined ? {} : { body, headers: { 'content-type': type } };
   const response = await server.fetch(serverUrl(server.url, target), { method, ...payload });

@@ -1,7 +1,8 @@
 import { LangoError } from '../core/errors.js';
-import type { Counts, OwnedData, OwnedKind, Page } from '../core/page.js';
+import type { Counts, OwnedData, OwnedKind } from '../core/page.js';
 import type { SqlDatabase } from '../core/sql.js';
 import type { Scope } from '../core/task.js';
+import type { OwnerParts } from './service.js';
 import type { OwnedTasks } from './tasks.js';
 
 interface OwnedDataParts {
@@ -13,10 +14,13 @@ interface OwnedDataParts {
 
 type Forget = (scope: Scope, name: string) => Promise<Counts>;
 
-export type AllOwnedData = ReturnType<typeof createOwnedData>;
+export type DataHandlers = Pick<OwnerParts, 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData'>;
 
-/** Everything kept for an owner besides secrets and records of money, by kind. Kinds that do not exist are `not-found`. */
-export function createOwnedData({ tasks, others, database }: OwnedDataParts) {
+/**
+ * Implements the operations on everything kept for an owner besides secrets and records of money. Kinds that do not exist
+ * are `not-found`.
+ */
+export function createOwnedData({ tasks, others, database }: OwnedDataParts): DataHandlers {
   const kinds: Record<string, OwnedKind> = { tasks: { list: (scope, after) => tasks.read(scope, after) } };
   const forgetting: Record<string, Forget> = {
     contexts: async (scope, id) => ({
@@ -33,24 +37,22 @@ export function createOwnedData({ tasks, others, database }: OwnedDataParts) {
     await database.purge();
   };
   return {
-    kinds: Object.keys(kinds),
-    /** Reads one page. `after` is the `next` of the page before; '' for the first page. */
-    read: async (scope: Scope, kind: string, after: string): Promise<Page<unknown>> =>
-      requireKind(kinds, kind).list(scope, after),
-    /** Resolves with the numbers of deleted entries. Rejects with `not-found` when there were none. */
-    async forget(scope: Scope, kind: string, name: string): Promise<Counts> {
-      const counts = await requireKind(forgetting, kind)(scope, name);
+    listDataKinds: async () => ({ kinds: Object.keys(kinds) }),
+    readData: async ({ kind, after }, { scope }) => requireKind(kinds, kind).list(scope, after),
+    /** Rejects with `not-found` when there was nothing to delete. */
+    async forgetData({ kind, name }, { scope }) {
+      const deleted = await requireKind(forgetting, kind)(scope, name);
       await purge();
-      if (Object.values(counts).some((count) => count > 0)) return counts;
+      if (Object.values(deleted).some((count) => count > 0)) return { deleted };
       throw new LangoError('not-found', 'You have no data of that name.');
     },
-    /** Resolves with the numbers of deleted entries. Called again after a failure, it deletes the rest. */
-    async removeAll(scope: Scope): Promise<Counts> {
+    /** Called again after a failure, it deletes the rest. */
+    async deleteData(_input, { scope }) {
       // Removes tasks first: a running task could save more data.
       const removed = await tasks.removeAll(scope);
       const counts = await countsOf(others, (each) => each.removeAll(scope));
       await purge();
-      return { tasks: removed, ...counts };
+      return { deleted: { tasks: removed, ...counts } };
     },
   };
 }

@@ -19,13 +19,14 @@ export function ownerEndpoints(service: OwnerService, audit: Audit): readonly Ht
       const caller = await exchange.caller();
       const { views, scopes, node } = caller;
       const { tenant, owner } = views ?? caller;
+      const scope = { tenant, owner };
       const isChange = operation.method !== 'get';
       let about: Pick<AuditEntry, 'subject'> = {};
       const note = (outcome: AuditEntry['outcome']): void => {
         if (!isChange && !views) return;
         const by = views ? caller.owner : node?.name;
         const from = exchange.address;
-        audit({ operation: name, outcome, caller: { tenant, owner }, by, ...about, from });
+        audit({ operation: name, outcome, caller: scope, by, ...about, from });
       };
       const refusal = views && isChange ? readingOnly(views) : refusalOf(operation, caller);
       if (refusal) {
@@ -37,14 +38,7 @@ export function ownerEndpoints(service: OwnerService, audit: Audit): readonly Ht
       if (operation.audited) about = { subject: textOf(fields, operation.audited) };
       const { signal } = exchange;
       try {
-        const result = await performCall(service, {
-          name,
-          fields,
-          scope: { tenant, owner },
-          scopes,
-          node,
-          signal,
-        });
+        const result = await performCall(service, { name, fields, scope, scopes, node, signal });
         note('ok');
         return result;
       } catch (error) {

@@ -1,98 +1,34 @@
 import { z } from 'zod';
+import { evaluationRun, evaluations } from '../core/evaluations.js';
 import { comparison, forkRequest } from '../core/fork.js';
 import type { OperationTable } from '../core/operation.js';
-import { INSPECTED_HEADERS } from '../core/inspection.js';
-import { MAX_NODE_NAME, type KnownNode, type MapEdge } from '../core/map.js';
-import type { Overview } from '../core/overview.js';
+import { inspectedRequest, inspection } from '../core/inspection.js';
+import { agentStatus, cardFinding, knownNode, mapEdge, nodeFinding, taskTrace } from '../core/node-status.js';
+import { billed, overview } from '../core/overview.js';
 import { requestReport, sentRequest } from '../core/sent-request.js';
-import { TASK_STATES } from '../core/task-states.js';
-import { EVALUATION_OPERATIONS } from './evaluation-operations.js';
 
 const MAX_LEVELS = 5;
+const MOST_HOURS = 31 * 24;
+const MOST_NODES = 100;
+
+/** A number in a query string. */
+const integer = z.coerce.number<number | string>().int();
+const levels = integer.min(0).max(MAX_LEVELS).default(MAX_LEVELS);
+const lastHours = z.object({ hours: integer.min(1).max(MOST_HOURS).default(24) });
 
 const nothing = z.object({});
 const counts = z.record(z.string(), z.number());
 const texts = z.array(z.string()).readonly();
+/** An exported file. */
+const content = z.custom<Buffer>((value) => Buffer.isBuffer(value));
 
-const tokens = z.number();
-/** A row of a bill. Without `cost`, the model had no price. */
-const billRow = z.object({
-  day: z.string(),
-  node: z.string(),
-  agent: z.string(),
-  model: z.string(),
-  ...{ input: tokens, output: tokens, cached: tokens, written: tokens.exactOptional() },
-  currency: z.string(),
-  cost: z.number().exactOptional(),
-});
+const billRow = z.object({ day: z.string(), ...billed });
 
-const taskState = z.enum(TASK_STATES);
-const taskLine = z.object({
-  ...{ id: z.string(), agent: z.string(), state: taskState, title: z.string() },
-  ...{ createdAt: z.number(), statusAt: z.number() },
-});
-const percentiles = z.object({ p50: z.number(), p95: z.number() });
-const usageAt = billRow.omit({ day: true }).extend({ at: z.number() });
-const agentFigures = z.object({
-  ...{ agent: z.string(), tasks: z.number(), failed: z.number() },
-  ...{ time: percentiles.exactOptional(), firstText: percentiles.exactOptional() },
-});
-const overview = z.object({
-  from: z.number(),
-  partMs: z.number(),
-  isCut: z.boolean(),
-  running: z.array(taskLine).readonly(),
-  agents: z.array(agentFigures).readonly(),
-  ended: z.array(z.object({ at: z.number(), state: taskState, tasks: z.number() })).readonly(),
-  usage: z.array(usageAt).readonly(),
-  costliest: z.array(taskLine.extend({ cost: z.number(), currency: z.string() })).readonly(),
-  errors: z
-    .array(
-      z.object({
-        ...{ agent: z.string(), reason: z.string(), text: z.string(), tasks: z.number(), newest: taskLine },
-      }),
-    )
-    .readonly(),
-}) satisfies z.ZodType<Overview>;
-const MOST_HOURS = 31 * 24;
-
-/** Times are milliseconds since 1970; without `endedAt` the work goes on. */
-const span = z.object({
-  id: z.string(),
-  parent: z.string().exactOptional(),
-  kind: z.enum(['server', 'client', 'internal']),
-  name: z.string(),
-  startedAt: z.number(),
-  endedAt: z.number().exactOptional(),
-  attributes: z.record(z.string(), z.union([z.string(), z.number(), texts])),
-});
-
-const agentStatus = z.object({
-  name: z.string(),
-  kind: z.enum(['local', 'remote']),
-  url: z.string().optional(),
-  state: z.enum(['ready', 'degraded', 'open', 'held', 'skipped']),
-  since: z.string().optional(),
-  reason: z.string().optional(),
-  hint: z.string().optional(),
-  description: z.string().optional(),
-  skills: z.array(z.object({ name: z.string() })).readonly(),
-});
 const familyStatus = z.object({
   name: z.string(),
   state: z.enum(['on', 'off', 'missing']),
   note: z.string().optional(),
   hint: z.string().optional(),
-});
-const finding = z.object({
-  ...{ code: z.string(), subject: z.string(), state: z.enum(['ok', 'warn']) },
-  ...{ text: z.string(), hint: z.string().optional() },
-});
-const cardFinding = z.object({
-  severity: z.enum(['error', 'warning']),
-  /** The place in the card, as the subject of `text`; empty for the card as a whole. */
-  path: z.string(),
-  text: z.string(),
 });
 const nodeStatus = z.object({
   root: z.string(),
@@ -100,26 +36,42 @@ const nodeStatus = z.object({
   published: texts,
   peers: z.array(agentStatus).readonly(),
   families: z.array(familyStatus).readonly().default([]),
-  findings: z.array(finding).readonly().default([]),
+  findings: z.array(nodeFinding).readonly().default([]),
   /** The most that the models of one owner may cost in a day, if that is limited. */
   dailyCost: z.object({ amount: z.number(), currency: z.string() }).optional(),
   /** The bytes that the caller's tasks take in the database, if they are limited. */
   taskUse: z.object({ bytes: z.number(), limit: z.number() }).optional(),
 });
 
-const edge = z.object({
-  ...{ from: z.string(), fromNode: z.string().exactOptional(), to: z.string() },
-  ...{ calls: z.number(), failed: z.number(), time: percentiles.exactOptional() },
-}) satisfies z.ZodType<MapEdge>;
-const MOST_NODES = 100;
-const knownNode = z.object({
-  ...{ id: z.string().max(300), name: z.string().max(MAX_NODE_NAME) },
-  url: z.string().max(2_000).exactOptional(),
-}) satisfies z.ZodType<KnownNode>;
-
 /** The status of a node: its agents, tool families and findings. */
 export type NodeStatus = z.output<typeof nodeStatus>;
-export type AgentStatus = z.output<typeof agentStatus>;
+
+/** The operations on the live runs of `lango eval` in the data folder of the server; all for operators. */
+const EVALUATION_OPERATIONS = {
+  /** Lists the newest runs, and the newest reports of `evaluations.sample`. */
+  listEvaluations: {
+    method: 'get',
+    path: '/lango/evaluations',
+    input: nothing,
+    result: evaluations,
+  },
+  /** Reads a run. `before`: the run that it is compared with. Default: the one before it that has the same cases. */
+  readEvaluation: {
+    method: 'get',
+    path: '/lango/evaluations/:run',
+    query: ['before'],
+    input: z.object({ run: z.string(), before: z.string().optional() }),
+    result: evaluationRun,
+  },
+  /** Stores the task of a result, by its place in the list, as `importTask` does. */
+  importEvaluatedTask: {
+    method: 'post',
+    path: '/lango/evaluations/:run/tasks',
+    audited: ['run'],
+    input: z.strictObject({ run: z.string(), result: z.number().int().min(0) }),
+    result: z.object({ taskId: z.string(), agent: z.string() }),
+  },
+} as const satisfies OperationTable;
 
 /** The operations of owners on the data and the tasks that the server itself keeps, and on its agents. */
 export const SERVER_OPERATIONS = {
@@ -168,7 +120,7 @@ export const SERVER_OPERATIONS = {
     method: 'get',
     path: '/lango/overview',
     query: ['hours'],
-    input: z.object({ hours: z.coerce.number<number | string>().int().min(1).max(MOST_HOURS).default(24) }),
+    input: lastHours,
     result: overview,
   },
 
@@ -177,8 +129,8 @@ export const SERVER_OPERATIONS = {
     method: 'get',
     path: '/lango/map',
     query: ['hours'],
-    input: z.object({ hours: z.coerce.number<number | string>().int().min(1).max(MOST_HOURS).default(24) }),
-    result: z.object({ edges: z.array(edge).readonly() }),
+    input: lastHours,
+    result: z.object({ edges: z.array(mapEdge).readonly() }),
   },
   /**
    * Names this node, then the nodes of its remote agents: those that are asked on behalf of owners by what they say, with
@@ -188,9 +140,7 @@ export const SERVER_OPERATIONS = {
     method: 'get',
     path: '/lango/nodes',
     query: ['levels'],
-    input: z.object({
-      levels: z.coerce.number<number | string>().int().min(0).max(MAX_LEVELS).default(MAX_LEVELS),
-    }),
+    input: z.object({ levels }),
     result: z.object({ nodes: z.array(knownNode).max(MOST_NODES).readonly() }),
   },
 
@@ -199,11 +149,8 @@ export const SERVER_OPERATIONS = {
     method: 'get',
     path: '/lango/tasks/:taskId/trace',
     query: ['levels'],
-    input: z.object({
-      taskId: z.string(),
-      levels: z.coerce.number<number | string>().int().min(0).max(MAX_LEVELS).default(MAX_LEVELS),
-    }),
-    result: z.object({ traceId: z.string(), spans: z.array(span).readonly(), isCut: z.boolean() }),
+    input: z.object({ taskId: z.string(), levels }),
+    result: taskTrace,
   },
 
   /**
@@ -217,7 +164,7 @@ export const SERVER_OPERATIONS = {
     query: ['after', 'via'],
     input: z.object({
       taskId: z.string(),
-      after: z.coerce.number<number | string>().int().min(0).default(0),
+      after: integer.min(0).default(0),
       via: z
         .string()
         .regex(/^([\w-]{1,64}(,[\w-]{1,64}){0,4})?$/, 'names of at most 5 agents')
@@ -249,7 +196,7 @@ export const SERVER_OPERATIONS = {
     method: 'post',
     path: '/lango/tasks',
     bytes: 'content',
-    input: z.object({ content: z.custom<Buffer>((value) => Buffer.isBuffer(value)) }),
+    input: z.object({ content }),
     result: z.object({ taskId: z.string(), tasks: z.number() }),
   },
 
@@ -269,7 +216,7 @@ export const SERVER_OPERATIONS = {
     method: 'post',
     path: '/lango/tasks/requests',
     bytes: 'content',
-    input: z.object({ content: z.custom<Buffer>((value) => Buffer.isBuffer(value)) }),
+    input: z.object({ content }),
     result: requestReport,
   },
 
@@ -293,34 +240,8 @@ export const SERVER_OPERATIONS = {
     method: 'post',
     path: '/lango/inspect',
     audited: ['method', 'origin'],
-    input: z.strictObject({
-      origin: z.string().max(300),
-      path: z
-        .string()
-        .max(2_000)
-        .regex(/^\/(?!\/)/, 'begins with one slash'),
-      method: z.enum(['GET', 'POST', 'DELETE']),
-      headers: z.partialRecord(z.enum(INSPECTED_HEADERS), z.string().max(8_000)).default({}),
-      body: z
-        .string()
-        .max(256 * 1024)
-        .exactOptional(),
-      expects: z
-        .object({
-          version: z.enum(['1.0', '0.3']),
-          transport: z.enum(['JSONRPC', 'HTTP+JSON', 'GRPC']),
-          operation: z.string(),
-        })
-        .exactOptional(),
-    }),
-    result: z.object({
-      status: z.number(),
-      headers: z.record(z.string(), z.string()),
-      frames: z.array(z.object({ ms: z.number(), text: z.string(), problems: texts })).readonly(),
-      cut: z.string().exactOptional(),
-      sentProblems: texts.exactOptional(),
-      findings: z.array(cardFinding).readonly().exactOptional(),
-    }),
+    input: inspectedRequest,
+    result: inspection,
   },
   /** Reads the card of an agent, local or remote, with its defects. */
   readCard: {
@@ -358,3 +279,4 @@ export const SERVER_OPERATIONS = {
 } as const satisfies OperationTable;
 
 export type ServerOperations = typeof SERVER_OPERATIONS;
+export type EvaluationOperations = typeof EVALUATION_OPERATIONS;

@@ -1,10 +1,11 @@
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
 import type { KeepingNode } from '../core/keeping-nodes.js';
-import type { KnownNode } from '../core/map.js';
-import type { KeptBy, OperationHandlers, OwnerContext, Returned } from '../core/operation.js';
+import type { KnownNode } from '../core/node-status.js';
+import type { KeptBy, OwnerContext, Returned } from '../core/operation.js';
 import type { OperationClient, OperationTable } from '../core/operation.js';
+import type { DataHandlers } from './data.js';
 import { SERVER_OPERATIONS, type ServerOperations } from './operations.js';
-import type { OwnerService } from './service.js';
+import type { OwnerService, OwnerParts } from './service.js';
 import { withChildrenElsewhere, type FindNode } from './trace-across-nodes.js';
 
 export type ClientFor = <Table extends OperationTable>(
@@ -38,7 +39,6 @@ export interface OtherNodes {
 
 /** A node whose requests name the owner. */
 type AskableNode = RemoteNode & { readonly clientFor: NonNullable<RemoteNode['clientFor']> };
-type Handlers = OperationHandlers<ServerOperations>;
 
 /**
  * The service of a node whose agents may run on other nodes. The data of an operation's `keptBy` is on the node that the
@@ -63,8 +63,8 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     };
     return [[name, route] as const];
   });
-  const local = handlers as unknown as Handlers;
-  const readTrace: Handlers['readTrace'] = async (input, context) => {
+  const local = handlers as unknown as OwnerParts;
+  const readTrace: OwnerParts['readTrace'] = async (input, context) => {
     const trace = await local.readTrace(input, context);
     const findNode: FindNode = (name) => {
       const { url = '', clientFor } = others.nodes().find(({ agent }) => agent === name) ?? {};
@@ -72,7 +72,7 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     };
     return withChildrenElsewhere(trace, findNode, input.levels);
   };
-  const readNodes: Handlers['readNodes'] = async ({ levels }, context) => {
+  const readNodes: OwnerParts['readNodes'] = async ({ levels }, context) => {
     const { nodes } = await local.readNodes({ levels }, context);
     const asked = (levels > 0 ? listAskable() : []).map(async (node): Promise<readonly KnownNode[]> => {
       try {
@@ -94,11 +94,14 @@ export function withNodes({ table, handlers, ...service }: OwnerService, others:
     const named = new Map(all.toReversed().map((node) => [node.id, node]));
     return { nodes: all.filter((node) => named.get(node.id) === node).slice(0, MAX_NODES) };
   };
-  const readTaskRecord: Handlers['readTaskRecord'] = async (input, context) => {
+  const readTaskRecord: OwnerParts['readTaskRecord'] = async (input, context) => {
     const [agent, ...via] = input.via.split(',');
     if (!agent) return local.readTaskRecord(input, context);
     const node = listForwarded(others).find((one) => one.agent === agent);
-    if (!node) throw noSuchNode(agent);
+    if (!node) {
+      const text = `The agent ${agent} is no remote agent of this node, or requests to its node do not name the owner.`;
+      throw new LangoError('not-found', text, { hint: 'See: owners, in a2a.remoteAgents' });
+    }
     return askData(node, context, (client) => client.readTaskRecord({ ...input, via: via.join(',') }));
   };
   const covering = {
@@ -114,11 +117,6 @@ function listForwarded({ nodes }: OtherNodes): readonly AskableNode[] {
   return nodes().filter((node): node is AskableNode => node.clientFor !== undefined);
 }
 
-function noSuchNode(agent: string): LangoError {
-  const text = `The agent ${agent} is no remote agent of this node, or requests to its node do not name the owner.`;
-  return new LangoError('not-found', text, { hint: 'See: owners, in a2a.remoteAgents' });
-}
-
 /** Returns the node that keeps this kind of data; undefined when this node keeps it. */
 function findNode({ what, kind, tools }: KeptBy, others: OtherNodes): KeepingNode | undefined {
   const node = others.keepingNode(kind);
@@ -128,9 +126,7 @@ function findNode({ what, kind, tools }: KeptBy, others: OtherNodes): KeepingNod
   throw new LangoError('not-supported', text, { hint });
 }
 
-type DataOperations = 'listDataKinds' | 'readData' | 'forgetData' | 'deleteData';
-
-function dataOf(local: Handlers, listAskable: () => readonly AskableNode[]): Pick<Handlers, DataOperations> {
+function dataOf(local: DataHandlers, listAskable: () => readonly AskableNode[]): DataHandlers {
   const listKinds = async (context: OwnerContext) => {
     const others = listAskable().map((node) => askData(node, context, (client) => client.listDataKinds({})));
     const own = local.listDataKinds({}, context);

@@ -1,14 +1,11 @@
 import { setImmediate as pause } from 'node:timers/promises';
 import { BoundedCache } from '../core/bounded-cache.js';
 import type { Journal } from '../core/journal.js';
-import { addUsage, NO_USAGE, type Usage, type UsageRow } from '../core/model.js';
-import type { ErrorFigures, Overview, Percentiles, TaskLine } from '../core/overview.js';
+import { addUsage, NO_USAGE, type UsageRow } from '../core/model.js';
+import type { Overview, Percentiles, TaskLine } from '../core/overview.js';
 import { isTerminal, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
 import type { RetentionStore } from '../stores/tasks.js';
 import { isDelegatedBy, usageOf } from './bill.js';
-
-/** Reads what an owner's tasks of the last hours did. The number of tasks that one call reads is limited. */
-export type OwnedOverview = (scope: Scope, hours: number) => Promise<Overview>;
 
 interface OverviewParts {
   readonly retention: Pick<RetentionStore, 'listOpen'>;
@@ -31,26 +28,18 @@ const READS_AT_ONCE = 20;
 const MAX_KNOWN = 5_000;
 const TITLE_CHARACTERS = 200;
 
-/** The facts of an ended task besides its record. */
-interface Summary {
-  readonly title: string;
-  readonly firstTextMs: number | undefined;
-  readonly usage: Usage;
-  readonly reason: string | undefined;
-}
-
+type Summary = Awaited<ReturnType<typeof summaryOf>>;
 type Told = Readonly<{ task: TaskRecord; summary: Summary }>;
 
-export function createOwnedOverview(parts: OverviewParts): OwnedOverview {
+/**
+ * Returns a function that reads what an owner's tasks of the last hours did. The number of tasks that one call reads is
+ * limited.
+ */
+export function createOwnedOverview(parts: OverviewParts) {
   const { retention, tasks, agents, nodeId, now = Date.now } = parts;
-  // An ended task does not change, so its entries are read once for many looks.
-  const known = new BoundedCache<string, Summary>(MAX_KNOWN);
-  const tell = async (task: TaskRecord): Promise<Told> => {
-    const summary = known.get(task.id) ?? (await summaryOf(tasks, task));
-    if (isTerminal(task.state)) known.set(task.id, summary);
-    return { task, summary };
-  };
-  return async (scope, hours) => {
+  const read = readOnce(MAX_KNOWN, (task) => summaryOf(tasks, task));
+  const tell = async (task: TaskRecord): Promise<Told> => ({ task, summary: await read(task) });
+  return async (scope: Scope, hours: number): Promise<Overview> => {
     const partMs = (hours > HOURS_BY_HOUR ? 24 : 1) * HOUR_MS;
     const from = Math.floor((now() - hours * HOUR_MS) / partMs + 1) * partMs;
     const query = { statusFrom: from, pageSize: MAX_TASKS };
@@ -80,6 +69,16 @@ export function createOwnedOverview(parts: OverviewParts): OwnedOverview {
   };
 }
 
+/** Makes the reader of something of tasks. An ended task does not change, so it is read once for many looks. */
+export function readOnce<Value>(most: number, read: (task: TaskRecord) => Promise<Value>) {
+  const known = new BoundedCache<string, Value>(most);
+  return async (task: TaskRecord): Promise<Value> => {
+    const value = known.get(task.id) ?? (await read(task));
+    if (isTerminal(task.state)) known.set(task.id, value);
+    return value;
+  };
+}
+
 /** Reads something of each task, some at once, and lets other work of the process go on in between. */
 export async function inTurns<Value>(
   tasks: readonly TaskRecord[],
@@ -93,7 +92,8 @@ export async function inTurns<Value>(
   return told;
 }
 
-async function summaryOf(tasks: Pick<Journal, 'read'>, task: TaskRecord): Promise<Summary> {
+/** The facts of an ended task besides its record. */
+async function summaryOf(tasks: Pick<Journal, 'read'>, task: TaskRecord) {
   const events = await tasks.read(task.id, 0, FIRST_EVENTS);
   const isOver = isTerminal(task.state);
   const [last] = isOver ? await tasks.read(task.id, task.head - 1, 1) : [];
@@ -155,7 +155,7 @@ function costliestOf(told: readonly Told[]): Overview['costliest'] {
   return costs.sort((a, b) => b.cost - a.cost).slice(0, MAX_COSTLIEST);
 }
 
-function errorsIn(told: readonly Told[]): readonly ErrorFigures[] {
+function errorsIn(told: readonly Told[]): Overview['errors'] {
   const reasonOf = ({ task, summary }: Told) => summary.reason ?? task.state;
   const groups = Map.groupBy(told.filter(hasFailed), (one) => `${one.task.agent} ${reasonOf(one)}`);
   const errors = [...groups.values()].map((all) => {

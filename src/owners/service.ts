@@ -1,14 +1,12 @@
 import { LangoError } from '../core/errors.js';
 import type { Journal } from '../core/journal.js';
 import type { OperationHandlers, OperationTable, OwnerContext } from '../core/operation.js';
+import { mapMembers } from '../core/json.js';
 import type { InspectedRequest, Inspection } from '../core/inspection.js';
 import type { AgentState } from '../core/node-status.js';
 import { scopeKey } from '../core/task.js';
-import type { OwnedBill } from './bill.js';
 import type { RetentionStore, TaskStore } from '../stores/tasks.js';
-import type { AllOwnedData } from './data.js';
-import type { EvaluationOperations } from './evaluation-operations.js';
-import type { ServerOperations } from './operations.js';
+import type { EvaluationOperations, ServerOperations } from './operations.js';
 
 /** The operations on a node or a data folder, with their implementations. */
 export interface OwnerService {
@@ -18,37 +16,14 @@ export interface OwnerService {
   readonly bodyBytes: (operation: string) => number;
 }
 
-type Handlers = OperationHandlers<ServerOperations>;
+/** The operations of the server itself. */
+export type OwnerParts = OperationHandlers<ServerOperations>;
 type ForOperators = Pick<
-  Handlers,
+  OwnerParts,
   'addAgent' | 'removeAgent' | 'listOwners' | 'inspectAgent' | keyof EvaluationOperations
 >;
 
-/** The services behind the operations on data and bills, and all other operations of the server itself. */
-export interface OwnerParts extends Omit<
-  Handlers,
-  'listDataKinds' | 'readData' | 'forgetData' | 'deleteData' | 'readBill'
-> {
-  readonly data: AllOwnedData;
-  readonly bill: OwnedBill;
-}
-
-/** Implements the operations of the server itself. */
-export function serverHandlers({ data, bill, ...others }: OwnerParts): Handlers {
-  return {
-    ...others,
-    listDataKinds: async () => ({ kinds: data.kinds }),
-    readData: ({ kind, after }, { scope }) => data.read(scope, kind, after),
-    forgetData: async ({ kind, name }, { scope }) => ({ deleted: await data.forget(scope, kind, name) }),
-    deleteData: async (_input, { scope }) => ({ deleted: await data.removeAll(scope) }),
-    readBill: async ({ after }, { scope }) => {
-      const { items: rows, next } = await bill(scope, after);
-      return { rows, next };
-    },
-  };
-}
-
-type AddedAgent = Parameters<Handlers['addAgent']>[0];
+type AddedAgent = Parameters<OwnerParts['addAgent']>[0];
 
 interface OperatorParts {
   readonly isOperator: (caller: OwnerContext) => boolean;
@@ -68,41 +43,32 @@ const OWNERS_PER_PAGE = 100;
 
 /** Implements the operations that are for operators. Each rejects with `forbidden` for other callers. */
 export function operatorHandlers(parts: OperatorParts): ForOperators {
-  const assertOperator = (caller: OwnerContext): void => {
-    if (parts.isOperator(caller)) return;
-    throw new LangoError('forbidden', 'This is for an operator of the server.', { hint: parts.hint });
-  };
-  const forOperator =
-    <Input, Result>(perform: (input: Input, caller: OwnerContext) => Promise<Result>) =>
-    async (input: Input, caller: OwnerContext): Promise<Result> => {
-      assertOperator(caller);
-      return perform(input, caller);
-    };
-  return {
-    async listOwners(after, caller) {
-      assertOperator(caller);
-      const owners = await parts.retention.listOwners(after, OWNERS_PER_PAGE);
+  const { agents, retention, inspect, evaluations } = parts;
+  const handlers: ForOperators = {
+    async listOwners(after, { scope }) {
+      const owners = await retention.listOwners(after, OWNERS_PER_PAGE);
       const isLast = owners.length < OWNERS_PER_PAGE;
-      return { owners: owners.filter((one) => scopeKey(one) !== scopeKey(caller.scope)), isLast };
+      return { owners: owners.filter((one) => scopeKey(one) !== scopeKey(scope)), isLast };
     },
-    async addAgent(agent, caller) {
-      assertOperator(caller);
-      return { agent: await parts.agents.add(agent) };
-    },
-    async inspectAgent(request, caller) {
-      assertOperator(caller);
-      return parts.inspect(request, caller.signal);
-    },
-    async removeAgent({ name }, caller) {
-      assertOperator(caller);
-      await parts.agents.remove(name);
+    addAgent: async (agent) => ({ agent: await agents.add(agent) }),
+    inspectAgent: (request, { signal }) => inspect(request, signal),
+    async removeAgent({ name }) {
+      await agents.remove(name);
       return { removed: name };
     },
-    listEvaluations: forOperator(parts.evaluations.listEvaluations),
-    readEvaluation: forOperator(parts.evaluations.readEvaluation),
-    importEvaluatedTask: forOperator(parts.evaluations.importEvaluatedTask),
+    ...evaluations,
   };
+  const guarded =
+    (perform: Handler): Handler =>
+    async (input, caller) => {
+      if (parts.isOperator(caller)) return perform(input, caller);
+      throw new LangoError('forbidden', 'This is for an operator of the server.', { hint: parts.hint });
+    };
+  const all = handlers as unknown as OwnerService['handlers'];
+  return mapMembers(all, guarded) as unknown as ForOperators;
 }
+
+type Handler = OwnerService['handlers'][string];
 
 /** One call with unchecked fields. */
 interface OwnerCall extends OwnerContext {
@@ -124,24 +90,14 @@ export async function performCall({ table, handlers }: OwnerService, call: Owner
   throw new LangoError('invalid-input', `${problems.join('; ')}.`, { violations });
 }
 
-type ForServers =
-  | 'readCard'
-  | 'readStatus'
-  | 'importTask'
-  | 'compareRequests'
-  | 'forkTask'
-  | 'readOverview'
-  | 'readMap'
-  | 'readRequest';
-
 /** The operations that need a server. Each rejects with `unavailable`. */
-export const NEEDS_SERVER: Pick<Handlers, ForServers> & ForOperators = {
+export const NEEDS_SERVER = {
   ...{ readCard: noServer, readStatus: noServer, importTask: noServer },
   ...{ compareRequests: noServer, readOverview: noServer, readMap: noServer },
   ...{ readRequest: noServer, forkTask: noServer },
   ...{ addAgent: noServer, removeAgent: noServer, listOwners: noServer, inspectAgent: noServer },
   ...{ listEvaluations: noServer, readEvaluation: noServer, importEvaluatedTask: noServer },
-};
+} satisfies Partial<OwnerParts>;
 
 async function noServer(): Promise<never> {
   const hint = 'Start one with: lango serve';

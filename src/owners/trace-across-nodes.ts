@@ -6,12 +6,12 @@ type Trace = ResultOf<ServerOperations['readTrace']>;
 type Span = Trace['spans'][number];
 
 /** Finds the node of an agent by its name here; undefined when requests to the node do not name the owner. */
-export type FindNode = (agent: string) => AskedNode | undefined;
-
-interface AskedNode {
-  readonly url: string;
-  readonly client: () => Promise<Pick<OperationClient<ServerOperations>, 'readTrace'>>;
-}
+export type FindNode = (agent: string) =>
+  | {
+      readonly url: string;
+      readonly client: () => Promise<Pick<OperationClient<ServerOperations>, 'readTrace'>>;
+    }
+  | undefined;
 
 /** Tasks on other nodes that one reading asks for. */
 const MAX_ASKED = 50;

@@ -1,5 +1,5 @@
 import { errorText } from '../../core/errors.js';
-import { isJsonObject, textIn, type Json } from '../../core/json.js';
+import { isJsonObject, listIn, textIn } from '../../core/json.js';
 import { counted, shorten } from '../../core/text.js';
 import { CARD_TYPE, CATALOG_PATHS, LOCAL_PUBLISHER, publisherIn, wordScore } from '../translate/catalog.js';
 import { fetchFirst } from './card.js';
@@ -40,7 +40,7 @@ export async function searchCatalogs(options: CatalogSearchOptions) {
     options.catalogs.map(async (catalog) => {
       const fail = (reason: string): void => void failed.push({ catalog, reason });
       try {
-        return offersIn(await entriesOf(catalog, options), { ...options, catalog, fail });
+        return offersIn(await entriesOf(catalog, options), options, { catalog, fail });
       } catch (error) {
         fail(errorText(error));
         return [];
@@ -68,12 +68,8 @@ async function entriesOf(catalog: string, { fetchFor }: CatalogSearchOptions): P
 /** The agents of a catalog that fit the search, best first. */
 function offersIn(
   entries: readonly unknown[],
-  {
-    catalog,
-    text,
-    isPrivate,
-    fail,
-  }: CatalogSearchOptions & { catalog: string; fail: (reason: string) => void },
+  { text, isPrivate }: CatalogSearchOptions,
+  { catalog, fail }: { readonly catalog: string; readonly fail: (reason: string) => void },
 ): readonly OfferedAgent[] {
   const from = new URL(catalog);
   const foreign = new Set<string>();
@@ -115,11 +111,9 @@ function offerIn(entry: unknown, catalog: string, asked: string) {
   const name = shorten(displayName, MAX_NAME);
   const description = shorten(textIn(entry['description']), MAX_DESCRIPTION);
   const identifier = textIn(entry['identifier']);
-  const lists = [tags, representativeQueries, capabilities].flatMap(textsOf);
-  const score = wordScore(asked, [name, description, identifier, ...lists].join('\n'));
+  const texts = [tags, representativeQueries, capabilities]
+    .flatMap(listIn)
+    .filter((one) => typeof one === 'string');
+  const score = wordScore(asked, [name, description, identifier, ...texts].join('\n'));
   return score === 0 ? undefined : { name, description, url: new URL(url).href, catalog, score, identifier };
-}
-
-function textsOf(value: Json | undefined): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }

@@ -1,10 +1,10 @@
 import { TaskState as WireState, type Task } from '@a2a-js/sdk';
-import type { RequestOptions } from '@a2a-js/sdk/client';
+import type { RequestOptions, Transport } from '@a2a-js/sdk/client';
 import { serverUrl } from '../../core/card.js';
 import { LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { ForkPlace } from '../../core/fork.js';
-import { defined, objectsIn, type JsonObject } from '../../core/json.js';
+import { defined, objectsIn, textIn, type JsonObject } from '../../core/json.js';
 import { textOf, type Part, type Artifact, type Message } from '../../core/message.js';
 import type { TaskState, Question } from '../../core/task.js';
 import { CARD_TYPE, CATALOG_PATHS } from '../translate/catalog.js';
@@ -18,7 +18,7 @@ import type { WireLink } from './link.js';
 import { openRemote, type LoadOptions } from './load.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { TaskReader, type ClientEvent } from './reader.js';
-import { DEFAULT_RETRY, watchTask, type RetryRules } from './watch.js';
+import { DEFAULT_RETRY, watchTask, type RetryRules, type Watch } from './watch.js';
 import { requestOptions } from './wire-tasks.js';
 
 export interface ClientOptions extends Pick<LoadOptions, 'fetch' | 'grpc' | 'binding' | 'retry'> {
@@ -118,8 +118,8 @@ class Client implements AgentClient {
       contextId: contextId || undefined,
       isReply: taskId !== '',
     });
-    const start = { request: { message: { id, role: 'user', parts } as const, taskId, contextId } };
-    yield* this.#watch({ reader, agent, signal, start });
+    const message = { id, role: 'user', parts } as const;
+    yield* this.#watch(agent, { reader, signal, request: { message, taskId, contextId } });
   }
 
   async *subscribe(
@@ -128,14 +128,12 @@ class Client implements AgentClient {
   ): AsyncGenerator<ClientEvent, void, undefined> {
     const { taskId, agent, after } = task;
     const reader = new TaskReader({ agent: agent ?? 'agent', taskId });
-    yield* this.#watch({ reader, agent, signal, start: after === undefined ? {} : { after } });
+    yield* this.#watch(agent, { reader, signal, ...defined({ after }) });
   }
 
   async get({ taskId, agent }: TaskRef): Promise<TaskView> {
     const ask = (historyLength?: number): Promise<Task> =>
-      this.#call(agent, (link, options) =>
-        link.transport.getTask({ tenant: '', id: taskId, historyLength }, options),
-      );
+      this.#call(agent, (to, options) => to.getTask({ tenant: '', id: taskId, historyLength }, options));
     const task = await ask(MAX_MESSAGES).catch((error: unknown) => {
       // LangGraph refuses more than ten.
       if (/historyLength/.test(fromWireError(error).message)) return ask();
@@ -145,30 +143,20 @@ class Client implements AgentClient {
   }
 
   async list(request: ListRequest): Promise<TaskList> {
-    const page = await this.#call(request.agent, (link, options) =>
-      link.transport.listTasks(
-        {
-          tenant: '',
-          contextId: request.contextId ?? '',
-          status: request.state ? toWireState(request.state) : WireState.TASK_STATE_UNSPECIFIED,
-          pageSize: request.pageSize,
-          pageToken: request.pageToken ?? '',
-          historyLength: request.historyLength ?? 0,
-          statusTimestampAfter:
-            request.since === undefined ? undefined : new Date(request.since).toISOString(),
-        },
-        options,
-      ),
-    );
+    const { agent, contextId = '', state, since, pageSize, pageToken = '', historyLength = 0 } = request;
+    const query = {
+      ...{ tenant: '', contextId, pageSize, pageToken, historyLength },
+      status: state ? toWireState(state) : WireState.TASK_STATE_UNSPECIFIED,
+      statusTimestampAfter: since === undefined ? undefined : new Date(since).toISOString(),
+    };
+    const page = await this.#call(agent, (to, options) => to.listTasks(query, options));
     const { tasks, nextPageToken, totalSize } = page;
     return { tasks: tasks.map(toTaskView), nextPageToken, totalSize };
   }
 
   async cancel({ taskId, agent }: TaskRef): Promise<TaskView> {
-    const task = await this.#call(agent, (link, options) =>
-      link.transport.cancelTask({ tenant: '', id: taskId, metadata: undefined }, options),
-    );
-    return toTaskView(task);
+    const request = { tenant: '', id: taskId, metadata: undefined };
+    return toTaskView(await this.#call(agent, (to, options) => to.cancelTask(request, options)));
   }
 
   card(agent?: string): Promise<JsonObject> {
@@ -180,7 +168,10 @@ class Client implements AgentClient {
     return objectsIn(json['entries']).flatMap(toCatalogEntry);
   }
 
-  async *#watch({ reader, agent, signal, start }: WatchFacts): AsyncGenerator<ClientEvent, void, undefined> {
+  async *#watch(
+    agent: string | undefined,
+    { reader, ...given }: Pick<Watch, 'reader' | 'signal' | 'request' | 'after'>,
+  ): AsyncGenerator<ClientEvent, void, undefined> {
     let link: WireLink;
     try {
       link = await this.#link(agent);
@@ -188,16 +179,14 @@ class Client implements AgentClient {
       yield reader.giveUp('failed', fromWireError(error).message);
       return;
     }
-    yield* watchTask({ link, reader, scope: undefined, signal, retry: this.#retry, ...start });
+    yield* watchTask({ link, reader, scope: undefined, retry: this.#retry, ...given });
   }
 
-  async #call<T>(agent: string | undefined, call: LinkCallback<T>): Promise<T> {
+  async #call<T>(agent: string | undefined, call: TransportCall<T>): Promise<T> {
     try {
       const link = await this.#link(agent);
-      return await call(
-        link,
-        await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(CALL_MS) }),
-      );
+      const options = await requestOptions(link, { scope: undefined, signal: AbortSignal.timeout(CALL_MS) });
+      return await call(link.transport, options);
     } catch (error) {
       throw fromWireError(error);
     }
@@ -234,24 +223,15 @@ class Client implements AgentClient {
   }
 }
 
-interface WatchFacts {
-  readonly reader: TaskReader;
-  readonly agent: string | undefined;
-  readonly signal: AbortSignal;
-  /** The start of the watch: a message to send, or the event after which to resume. */
-  readonly start: Pick<Parameters<typeof watchTask>[0], 'request' | 'after'>;
-}
-
-type LinkCallback<T> = (link: WireLink, options: RequestOptions) => Promise<T>;
+type TransportCall<T> = (to: Transport, options: RequestOptions) => Promise<T>;
 
 /** Reads an entry of a catalog. Its media type is in `type`, or in `mediaType`, the older name. */
 function toCatalogEntry(entry: JsonObject): readonly CatalogEntry[] {
   if ((entry['type'] ?? entry['mediaType']) !== CARD_TYPE) return [];
   const { displayName, description, url } = entry;
   if (typeof displayName !== 'string') return [];
-  const isLinked = typeof url === 'string';
-  const text = typeof description === 'string' ? description : '';
-  return [{ name: displayName, description: text, url: isLinked ? url : undefined }];
+  const card = typeof url === 'string' ? url : undefined;
+  return [{ name: displayName, description: textIn(description), url: card }];
 }
 
 export interface TaskView {

@@ -1,28 +1,12 @@
-import {
-  AgentCard,
-  CancelTaskRequest,
-  DeleteTaskPushNotificationConfigRequest,
-  GetExtendedAgentCardRequest,
-  GetTaskPushNotificationConfigRequest,
-  GetTaskRequest,
-  ListTaskPushNotificationConfigsRequest,
-  ListTaskPushNotificationConfigsResponse,
-  ListTasksRequest,
-  ListTasksResponse,
-  SendMessageRequest,
-  SendMessageResponse,
-  StreamResponse,
-  SubscribeToTaskRequest,
-  Task,
-  TaskPushNotificationConfig,
-} from '@a2a-js/sdk';
+import * as a2a from '@a2a-js/sdk';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { LegacyA2AService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import { Metadata, type ServiceDefinition, type StatusObject } from '@grpc/grpc-js';
 import { LangoError } from '../../core/errors.js';
-import type { Expected, GrpcInspection, InspectedRequest } from '../../core/inspection.js';
-import { assertJsonValue, isJsonObject, objectIn, textIn, type JsonObject } from '../../core/json.js';
+import type { Expected, InspectedRequest } from '../../core/inspection.js';
+import { assertJsonValue, isJsonObject, mapMembers, objectIn, textIn } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import { fromDecoded, toConfig, toMessage } from '../translate/old-messages.js';
 import { boundedReader, openGrpcConnection } from './grpc-channel.js';
 import { parseGrpcAddress, type GrpcRules } from './grpc-transport.js';
@@ -34,20 +18,20 @@ interface Codec {
 
 const EMPTY: Codec = { fromJSON: () => ({}), toJSON: () => ({}) };
 const CODECS: Readonly<Record<string, readonly [request: Codec, response: Codec]>> = {
-  SendMessage: [SendMessageRequest, SendMessageResponse],
-  SendStreamingMessage: [SendMessageRequest, StreamResponse],
-  GetTask: [GetTaskRequest, Task],
-  ListTasks: [ListTasksRequest, ListTasksResponse],
-  CancelTask: [CancelTaskRequest, Task],
-  SubscribeToTask: [SubscribeToTaskRequest, StreamResponse],
-  CreateTaskPushNotificationConfig: [TaskPushNotificationConfig, TaskPushNotificationConfig],
-  GetTaskPushNotificationConfig: [GetTaskPushNotificationConfigRequest, TaskPushNotificationConfig],
+  SendMessage: [a2a.SendMessageRequest, a2a.SendMessageResponse],
+  SendStreamingMessage: [a2a.SendMessageRequest, a2a.StreamResponse],
+  GetTask: [a2a.GetTaskRequest, a2a.Task],
+  ListTasks: [a2a.ListTasksRequest, a2a.ListTasksResponse],
+  CancelTask: [a2a.CancelTaskRequest, a2a.Task],
+  SubscribeToTask: [a2a.SubscribeToTaskRequest, a2a.StreamResponse],
+  CreateTaskPushNotificationConfig: [a2a.TaskPushNotificationConfig, a2a.TaskPushNotificationConfig],
+  GetTaskPushNotificationConfig: [a2a.GetTaskPushNotificationConfigRequest, a2a.TaskPushNotificationConfig],
   ListTaskPushNotificationConfigs: [
-    ListTaskPushNotificationConfigsRequest,
-    ListTaskPushNotificationConfigsResponse,
+    a2a.ListTaskPushNotificationConfigsRequest,
+    a2a.ListTaskPushNotificationConfigsResponse,
   ],
-  DeleteTaskPushNotificationConfig: [DeleteTaskPushNotificationConfigRequest, EMPTY],
-  GetExtendedAgentCard: [GetExtendedAgentCardRequest, AgentCard],
+  DeleteTaskPushNotificationConfig: [a2a.DeleteTaskPushNotificationConfigRequest, EMPTY],
+  GetExtendedAgentCard: [a2a.GetExtendedAgentCardRequest, a2a.AgentCard],
 };
 
 interface Wire {
@@ -117,7 +101,7 @@ interface Inspected {
  * Makes one call of an agent over gRPC. Resolves with its status, also one that is no success. Rejects when the address is
  * not permitted, or when the body is no JSON of the operation.
  */
-export async function inspectGrpc(request: InspectedRequest, inspected: Inspected): Promise<GrpcInspection> {
+export async function inspectGrpc(request: InspectedRequest, inspected: Inspected) {
   const { origin, path, headers, body = '{}', expects } = request;
   const target = parseGrpcAddress(origin);
   const wire = expects && wireOf(path, expects);
@@ -190,7 +174,5 @@ function metadataOf(headers: InspectedRequest['headers']): Metadata {
 }
 
 function plain(metadata: Metadata): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(metadata.getMap()).map(([name, value]) => [name, value.toString('base64')]),
-  );
+  return mapMembers(metadata.getMap(), (value) => value.toString('base64'));
 }

@@ -11,7 +11,7 @@ import type { TaskCalls } from '../translate/task-calls.js';
 import type { Breaker } from './breaker.js';
 import { createGrpcTransport, type GrpcPeer } from './grpc-transport.js';
 import { fetchForLangGraph, fetchForVersion03, fetchForVersion10 } from './old-wire.js';
-import { WireTasks, type CredentialFor, type WireFacts } from './wire-tasks.js';
+import { wireTasks, type CredentialFor, type WireFacts } from './wire-tasks.js';
 
 /** The beginning of the extensions of LangGraph's servers. */
 const LANGCHAIN = 'https://langchain.com/a2a/';
@@ -75,7 +75,7 @@ export function createLink(transport: Transport, card: AgentCard, credentialFor?
     extensions: declared.filter((uri) => OUR_EXTENSIONS.includes(uri)),
     credentialFor,
   };
-  return { ...facts, replays: declared.includes(EXTENSIONS.cursor), tasks: new WireTasks(facts) };
+  return { ...facts, replays: declared.includes(EXTENSIONS.cursor), tasks: wireTasks(facts) };
 }
 
 /** The means to connect to a peer. */

@@ -3,7 +3,7 @@ import { AgentCard } from '@a2a-js/sdk';
 import type { AgentProfile, Peer } from '../../core/agent.js';
 import { LangoError, errorText } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
-import type { JsonObject } from '../../core/json.js';
+import { defined, type JsonObject } from '../../core/json.js';
 import { shorten } from '../../core/text.js';
 import { fromWireError } from '../translate/errors.js';
 import { GRPC_TLS } from '../../core/extensions.js';
@@ -138,16 +138,17 @@ async function loadAgent(
   known: LoadedAgent | undefined,
 ): Promise<LoadedAgent | SkipReason> {
   try {
-    const result = await (source.kind === 'local'
-      ? openLocal(source)
-      : openUnlessKnown(source, options, known));
-    if ('peer' in result) return result;
-    const { card, ...opened } = result;
-    const link = new MovingLink(opened.link);
-    const use = source.kind === 'remote' ? source.description : undefined;
-    const profile = { ...toProfile(card, source.name), ...(use !== undefined && { use }) };
-    const retry = { ...DEFAULT_RETRY, ...options.retry };
     const isRemote = source.kind === 'remote';
+    const own = { ...options, ...(isRemote && source.connect) };
+    const read = isRemote ? await readCard(source, own) : undefined;
+    if (known && known.json === read?.json) return known;
+    const { card, ...opened } = isRemote ? await openCard(read!, source, own) : await openLocal(source);
+    const link = new MovingLink(opened.link);
+    const profile = {
+      ...toProfile(card, source.name),
+      ...(isRemote && defined({ use: source.description })),
+    };
+    const retry = { ...DEFAULT_RETRY, ...options.retry };
     // Agents of this server have the limits of their own tasks.
     const limits = isRemote ? { ...REMOTE_LIMITS, ...options.limits } : CLIENT_LIMITS;
     return {
@@ -213,16 +214,6 @@ interface OpenAgent<Connection extends Link = Link> {
 async function openLocal({ handler }: LocalSource): Promise<OpenAgent> {
   const json = AgentCard.toJSON(await handler.getAgentCard()) as JsonObject;
   return { card: parseCard(json), json, link: { tasks: handler.tasks, streams: true, replays: true } };
-}
-
-async function openUnlessKnown(
-  source: RemoteSource,
-  given: LoadOptions,
-  known: LoadedAgent | undefined,
-): Promise<OpenAgent | LoadedAgent> {
-  const options = { ...given, ...source.connect };
-  const read = await readCard(source, options);
-  return known?.json === read.json ? known : openCard(read, source, options);
 }
 
 /** Loads a remote card and opens a link to its agent. Throws a `LangoError`. */

@@ -2,7 +2,7 @@ import { BoundedCache } from '../../core/bounded-cache.js';
 import { KeptCredential, type CredentialKind } from '../../core/credential.js';
 import type { CreateTokenRequest, LoadedValues } from '../../core/credential.js';
 import type { PeerCredential, PeerSecrets } from '../../core/credential.js';
-import type { CreateFetch } from '../../core/http.js';
+import type { CertificateFiles, CreateFetch } from '../../core/http.js';
 import type { OAuth2Client } from '../../core/oauth2-fields.js';
 import { referencedSecrets, type SecretGuard } from '../../core/secrets.js';
 import type { Scope } from '../../core/task.js';
@@ -12,7 +12,7 @@ interface PeerAuth {
   readonly apiKey?: { readonly header?: string | undefined; readonly query?: string | undefined } | undefined;
   readonly basic?: { readonly user: string } | undefined;
   readonly oauth2?: Omit<OAuth2Client, 'clientSecret'> | undefined;
-  readonly mtls?: object | undefined;
+  readonly mtls?: CertificateFiles | undefined;
 }
 
 /** An agent of another server, and the values of its credential. */
@@ -31,7 +31,7 @@ export interface CredentialParts {
   readonly hidden: Set<string>;
   readonly createFetch: CreateFetch;
   readonly createTokenRequest: CreateTokenRequest;
-  /** The time limit of a request for a token. */
+  /** The time limit of a request for a token or a card, and of a call over gRPC. */
   readonly timeoutMs: number;
 }
 

@@ -52,18 +52,16 @@ const LEFT_OUT = '[Earlier text is left out.]\n';
  * sender: `read` throws `invalid-agent-response` when ids change or are too long, and `too-large` past the limits.
  */
 export class TaskReader {
+  readonly #options: ReaderOptions;
   readonly #agent: string;
   readonly #rename: (author: string) => string;
   readonly #isRemote: boolean;
-  readonly #followsAuthorization: boolean;
   readonly #limits: Pick<WatchLimits, 'events' | 'characters'>;
   readonly #artifacts = new Map<string, SeenArtifact>();
   /** The texts of the messages, by id. */
   readonly #seenMessages = new Map<string, string>();
   #taskId: string | undefined;
   #contextId: string | undefined;
-  readonly #sentContextId: string | undefined;
-  readonly #ourContextId: string | undefined;
   #mayOwnContext: boolean;
   #isAnnounced = false;
   #awaitsUpdate: boolean;
@@ -81,16 +79,14 @@ export class TaskReader {
   #hasEnded = false;
 
   constructor(options: ReaderOptions) {
+    this.#options = options;
     this.#agent = options.agent;
     this.#taskId = options.taskId;
     this.#contextId = options.contextId;
-    this.#sentContextId = options.contextId;
-    this.#ourContextId = options.ourContextId;
     this.#mayOwnContext = options.ourContextId !== undefined;
     this.#awaitsUpdate = options.isReply ?? false;
     this.#rename = options.rename ?? ((author) => author);
     this.#isRemote = options.isRemote ?? true;
-    this.#followsAuthorization = options.followsAuthorization ?? false;
     this.#limits = options.limits ?? CLIENT_LIMITS;
   }
 
@@ -154,7 +150,7 @@ export class TaskReader {
 
   #identify({ type, taskId, contextId }: TaskUpdate): readonly ClientEvent[] {
     this.#contextId = sameId('context', this.#mayOwnContext ? undefined : this.#contextId, contextId);
-    this.#contextId ??= this.#sentContextId;
+    this.#contextId ??= this.#options.contextId;
     if (contextId !== '') this.#mayOwnContext = false;
     if (type === 'message') return [];
     this.#taskId = sameId('task', this.#taskId, taskId);
@@ -211,11 +207,12 @@ export class TaskReader {
     const { state, message } = update;
     if (!state) throw invalid('The agent sent a task without a state of A2A 1.0.');
     const events: ClientEvent[] = state === this.#state ? [] : [{ type: 'status', state }];
-    const isFollowed = this.#followsAuthorization && events.length > 0;
+    const { followsAuthorization: follows = false } = this.#options;
+    const isFollowed = follows && events.length > 0;
     if (isFollowed && this.#state === 'auth-required')
       events.push({ type: 'authorization', author: this.#agent, waiting: undefined });
     this.#state = state;
-    if (state === 'auth-required' && this.#followsAuthorization) {
+    if (state === 'auth-required' && follows) {
       const waiting = this.#end(state, update);
       this.#pendingEnd = waiting;
       this.#hasEnded = false;
@@ -357,7 +354,7 @@ export class TaskReader {
   }
 
   #ownContext(): Pick<EndEvent, 'peerContextId'> {
-    const [id, ours] = [this.#contextId, this.#ourContextId];
+    const [id, ours] = [this.#contextId, this.#options.ourContextId];
     return ours === undefined || id === undefined || id === ours ? {} : { peerContextId: id };
   }
 

@@ -1,6 +1,6 @@
 import { serverUrl } from '../../core/card.js';
 import { tokenCredential } from '../../core/credential.js';
-import type { CertificateFiles, CreateFetch, ServerTrust } from '../../core/http.js';
+import type { CertificateFiles, ServerTrust } from '../../core/http.js';
 import type { Caller } from '../../core/identity.js';
 import type { Logger } from '../../core/logger.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
@@ -19,7 +19,6 @@ interface RemoteEntry extends PeerEntry {
     readonly relocate: boolean;
     readonly verify?: CardRules | undefined;
     readonly owners?: 'shared' | 'forward' | undefined;
-    readonly auth?: { readonly mtls?: CertificateFiles | undefined } | undefined;
   };
 }
 
@@ -30,29 +29,20 @@ interface CardRules {
   readonly keys?: string | undefined;
 }
 
-/** The parts that open connections to remote agents. */
-interface ConnectParts {
-  readonly createFetch: CreateFetch;
+interface RemoteParts extends CredentialParts {
   /** Makes the check of addresses, which permits private ones of these hosts. */
   readonly addressCheck: (hosts: readonly string[]) => GrpcRules['addressOf'];
-  /** The time limit of a request for a card, and of a call over gRPC. */
-  readonly timeoutMs: number;
-}
-
-/** The parts that send requests on behalf of an owner. */
-interface CallingParts {
-  readonly createFetch: CreateFetch;
   /** Signs the token of one request, which names the caller to the node that is its audience. */
   readonly sign: (audience: string, caller: Caller, task: string | undefined) => Promise<string>;
-}
-
-interface RemoteParts extends ConnectParts, CallingParts, CredentialParts {
   /** Makes the reader of a client certificate: the same object until a file changes. */
   readonly clientCertificate: (files: CertificateFiles) => () => Promise<ServerTrust>;
   /** Opens the keys of a rule, if it names any; `send` requests them. */
   readonly openKeys: (rules: CardRules, send: typeof fetch, logger: Logger) => CardTrust['findKey'];
   readonly logger: Logger;
 }
+
+/** The parts that send requests on behalf of an owner. */
+type CallingParts = Pick<RemoteParts, 'createFetch' | 'sign'>;
 
 /** The remote agents of a list as sources of cards. */
 export function remoteSources(list: readonly RemoteEntry[], parts: RemoteParts): readonly RemoteSource[] {
@@ -80,11 +70,9 @@ export function remoteSources(list: readonly RemoteEntry[], parts: RemoteParts):
 }
 
 /** A node that trusts this one to name the owner of a request. */
-interface TrustingNode {
-  readonly url: string;
+type TrustingNode = Pick<RemoteEntry['agent'], 'url' | 'allowPrivate'> & {
   readonly audience?: string | undefined;
-  readonly allowPrivate: boolean;
-}
+};
 
 /** Makes the function that signs the tokens which name the owner to that node. */
 function assertionFor(
@@ -118,7 +106,7 @@ const STREAM_BYTES = 32 * 1024 * 1024;
 
 /** HTTP and gRPC to remote agents. The hosts of `addresses` may have private addresses, whatever the port of their gRPC. */
 export function connectRules(
-  { createFetch, addressCheck, timeoutMs }: ConnectParts,
+  { createFetch, addressCheck, timeoutMs }: Pick<RemoteParts, 'createFetch' | 'addressCheck' | 'timeoutMs'>,
   addresses: readonly string[] = [],
   trust?: ServerTrust,
 ): ConnectRules {

@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../core/canonical-json.js';
-import { isJsonObject, mapMembers, objectIn, type Json, type JsonObject } from '../../core/json.js';
+import { defined, isJsonObject, mapMembers, objectIn, type Json, type JsonObject } from '../../core/json.js';
 
 /**
  * The presence rule of a member in the canonical form. `always`: required, kept even when empty. `set`: kept when it was
@@ -117,10 +117,8 @@ function withoutEmpty(value: Json): Json | undefined {
     const kept = (value as readonly Json[]).map(withoutEmpty).filter((item) => item !== undefined);
     return kept.length > 0 ? kept : undefined;
   }
-  const kept = Object.entries(value)
-    .map(([name, held]) => [name, withoutEmpty(held as Json)] as const)
-    .filter(([, held]) => held !== undefined);
-  return kept.length > 0 ? Object.fromEntries<Json>(kept as [string, Json][]) : undefined;
+  const kept = defined(mapMembers(value as JsonObject, (held = null) => withoutEmpty(held)));
+  return Object.keys(kept).length > 0 ? kept : undefined;
 }
 
 function canonical(value: JsonObject, shape: Shape): JsonObject {

@@ -1,4 +1,4 @@
-import { LangoError, errorText, isLangoError, type ErrorCode } from '../../core/errors.js';
+import { LangoError, causesOf, errorText, isLangoError, type ErrorCode } from '../../core/errors.js';
 import { statusOf } from '../../core/http.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 
@@ -28,15 +28,6 @@ export class VersionNotSupported extends LangoError {
   }
 }
 
-/** An error that A2A (section 5.4) or JSON-RPC numbers. */
-interface Row {
-  readonly jsonRpc: number;
-  /** The reason that A2A defines. Other errors are reported under our own domain. */
-  readonly reason: string;
-  /** Default: the status that other HTTP routes have for the error. */
-  readonly http: readonly [number, string] | undefined;
-}
-
 const A2A_DOMAIN = 'a2a-protocol.org';
 const LANGO_DOMAIN = 'lango';
 const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo';
@@ -44,10 +35,18 @@ const BAD_REQUEST = 'type.googleapis.com/google.rpc.BadRequest';
 const SERVER_ERROR = -32000;
 const INTERNAL_ERROR = -32603;
 const PRECONDITION = [400, 'FAILED_PRECONDITION'] as const;
+/**
+ * An error that A2A (section 5.4) or JSON-RPC numbers. `reason`: the one that A2A defines; other errors are reported under
+ * our own domain. Default of `http`: the status that other HTTP routes have for the error.
+ */
+function row(jsonRpc: number, reason: string, http?: readonly [number, string]) {
+  return { jsonRpc, reason, http };
+}
+
 const UNSUPPORTED = row(-32004, 'UNSUPPORTED_OPERATION', PRECONDITION);
 
 /** Maps our error codes to A2A's errors. In the other direction, the first code with a reason counts. */
-const TABLE: Readonly<Partial<Record<ErrorCode, Row>>> = {
+const TABLE: Readonly<Partial<Record<ErrorCode, ReturnType<typeof row>>>> = {
   'not-found': row(-32001, 'TASK_NOT_FOUND'),
   'not-cancelable': row(-32002, 'TASK_NOT_CANCELABLE', PRECONDITION),
   'push-not-supported': row(-32003, 'PUSH_NOTIFICATION_NOT_SUPPORTED', PRECONDITION),
@@ -63,10 +62,6 @@ const TABLE: Readonly<Partial<Record<ErrorCode, Row>>> = {
   'invalid-input': row(-32602, 'INVALID_PARAMS'),
   conflict: row(-32602, 'INVALID_PARAMS'),
 };
-
-function row(jsonRpc: number, reason: string, http?: Row['http']): Row {
-  return { jsonRpc, reason, http };
-}
 
 /** Errors whose message is for the log only. */
 const HIDDEN = new Set<ErrorCode>([
@@ -168,22 +163,11 @@ function httpOf(code: ErrorCode): readonly [number, string] {
   return TABLE[code]?.http ?? statusOf(code);
 }
 
-interface PeerResponse {
-  readonly message: string;
-  readonly reason: unknown;
-  readonly code: unknown;
-  readonly httpStatus: unknown;
-  readonly grpcStatus: unknown;
-  readonly jsonRpcCode: unknown;
-}
-
 /** Reads the peer's response in an error of the SDK's client. For streams it is in the cause. */
-function responseIn(error: unknown): PeerResponse | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const { reason, metadata, data, statusCode, envelopeCode, transport, status } = error as Error &
-    Record<string, unknown>;
-  if (reason === undefined && statusCode === undefined && envelopeCode === undefined)
-    return responseIn(error.cause);
+function responseIn(given: unknown) {
+  const error = causesOf(given).find(isResponse);
+  if (!error) return undefined;
+  const { reason, metadata, data, statusCode, envelopeCode, transport, status } = error;
   const info = (Array.isArray(data) ? data : []).find(
     (detail): detail is JsonObject => isJsonObject(detail) && detail['@type'] === ERROR_INFO,
   );
@@ -201,6 +185,11 @@ function responseIn(error: unknown): PeerResponse | undefined {
   };
 }
 
+function isResponse(error: unknown): error is Error & Readonly<Record<string, unknown>> {
+  const told = ['reason', 'statusCode', 'envelopeCode'];
+  return error instanceof Error && told.some((name) => Reflect.get(error, name) !== undefined);
+}
+
 const NO_MESSAGE = 'No message received';
 
 /** The peer's message, without the library's prefix. */
@@ -208,6 +197,8 @@ function grpcMessage(cause: unknown): string | undefined {
   const details: unknown = cause instanceof Error && 'details' in cause ? cause.details : undefined;
   return typeof details === 'string' ? details : undefined;
 }
+
+type PeerResponse = NonNullable<ReturnType<typeof responseIn>>;
 
 function codeOf({ code, reason, jsonRpcCode, httpStatus, grpcStatus }: PeerResponse): ErrorCode {
   return (

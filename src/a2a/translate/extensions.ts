@@ -3,10 +3,10 @@ import { LangoError } from '../../core/errors.js';
 import { EXTENSIONS, FORK } from '../../core/extensions.js';
 import type { ForkPlace } from '../../core/fork.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
-import { MAX_NODE_NAME } from '../../core/map.js';
+import { MAX_NODE_NAME } from '../../core/agent.js';
 import { NO_USAGE, type Usage } from '../../core/model.js';
 import { TASK_STATES } from '../../core/task-states.js';
-import type { Activity, Grant } from '../../core/task.js';
+import type { Grant } from '../../core/task.js';
 
 /** The most rows of a bill that a peer may send. */
 const MAX_ROWS = 50;
@@ -14,24 +14,15 @@ const MAX_ROWS = 50;
 /** The longest id that a client may send, in characters. */
 export const MAX_ID_LENGTH = 256;
 
-export interface AuthorMark {
-  readonly author: string;
-  readonly activity?: Activity | undefined;
-  /** At the end of a run: whether its output may stem from text from outside. */
-  readonly fromOutside?: boolean | undefined;
-}
+export type AuthorMark = Readonly<z.output<typeof authorSchema>>;
 
 export function authorMetadata(mark: AuthorMark): JsonObject {
-  return { [EXTENSIONS.author]: mark as unknown as JsonObject };
+  return { [EXTENSIONS.author]: mark };
 }
 
 /** Returns undefined when the extension is absent or malformed, and leaves out malformed optional members. */
 export function authorIn(metadata: unknown): AuthorMark | undefined {
   return authorSchema.safeParse(extensionIn(metadata, EXTENSIONS.author)).data;
-}
-
-export function cursorMetadata(seq: number): JsonObject {
-  return { [EXTENSIONS.cursor]: { seq } };
 }
 
 export function seqIn(metadata: unknown): number | undefined {
@@ -86,11 +77,7 @@ export function usageMetadata(usage: Usage): JsonObject {
   return { [EXTENSIONS.usage]: { ...usage } };
 }
 
-/** A node on the cards of its agents: its id in the rows of bills, and its name for people. */
-export interface NodeMark {
-  readonly id: string;
-  readonly name?: string;
-}
+export type NodeMark = Readonly<z.output<typeof nodeSchema>>;
 
 export const nodeParams = (node: NodeMark): JsonObject => ({ node: { ...node } });
 
@@ -125,7 +112,9 @@ const cardSchema = z.object({
   }),
 });
 const nodeName = z.string().min(1).max(MAX_NODE_NAME);
-const nodeParamsSchema = z.object({ node: z.object({ id: name.min(1), name: nodeName.exactOptional() }) });
+/** A node on the cards of its agents: its id in the rows of bills, and its name for people. */
+const nodeSchema = z.object({ id: name.min(1), name: nodeName.exactOptional() });
+const nodeParamsSchema = z.object({ node: nodeSchema });
 
 const forkSchema = z.object({ taskId: name, seq: count });
 
@@ -165,5 +154,6 @@ const activitySchema = z.discriminatedUnion('type', [
 const authorSchema = z.object({
   author: text.min(1),
   activity: activitySchema.optional().catch(undefined),
+  /** At the end of a run: whether its output may stem from text from outside. */
   fromOutside: z.boolean().optional().catch(undefined),
 });

@@ -1,4 +1,5 @@
 import type { StreamResponse, Task, TaskStatus } from '@a2a-js/sdk';
+import { EXTENSIONS } from '../../core/extensions.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Artifact, Message } from '../../core/message.js';
 import type { Usage } from '../../core/model.js';
@@ -12,15 +13,7 @@ import {
   toWireMessage,
   toWireState,
 } from './content.js';
-import {
-  authorIn,
-  authorMetadata,
-  cursorMetadata,
-  seqIn,
-  usageIn,
-  usageMetadata,
-  type AuthorMark,
-} from './extensions.js';
+import { authorIn, authorMetadata, seqIn, usageIn, usageMetadata, type AuthorMark } from './extensions.js';
 
 interface AboutTask {
   /** Empty when the agent named none. */
@@ -111,7 +104,7 @@ export function marksMetadata({ seq, mark, usage }: Pick<Status, 'seq' | 'mark' 
   return {
     ...(mark && authorMetadata(mark)),
     ...(usage && usageMetadata(usage)),
-    ...(seq !== undefined && cursorMetadata(seq)),
+    ...(seq !== undefined && { [EXTENSIONS.cursor]: { seq } }),
   };
 }
 

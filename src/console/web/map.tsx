@@ -1,5 +1,5 @@
 import { duration } from '../../core/duration.js';
-import type { KnownNode, MapEdge } from '../../core/map.js';
+import type { KnownNode, MapEdge } from '../../core/node-status.js';
 import { owner } from './api.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
 import { Icon } from './icons.js';

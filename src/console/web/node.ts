@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
-import { shortNodeName, type KnownNode } from '../../core/map.js';
+import { shortNodeName } from '../../core/agent.js';
+import type { KnownNode } from '../../core/node-status.js';
 import type { AgentState, CardFinding } from '../../core/node-status.js';
 import { owner } from './api.js';
 

@@ -2,11 +2,11 @@ import { expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Inspection } from '../../src/core/inspection.js';
-import { checkFrame, checkRequest } from '../../src/a2a/client/frame-check.js';
-import { operatorHandlers } from '../../src/owners/service.js';
-import { OPERATIONS, operationsOf, paramsOf, requestOf } from '../../src/console/web/inspector-calls.js';
-import { sendText, startServer, type TestServer } from '../support/server.js';
+import type { Inspection } from '../../../src/core/inspection.js';
+import { checkFrame, checkRequest } from '../../../src/a2a/client/frame-check.js';
+import { operatorHandlers } from '../../../src/owners/service.js';
+import { OPERATIONS, operationsOf, paramsOf, requestOf } from '../../../src/console/web/inspector-calls.js';
+import { sendText, startServer, type TestServer } from '../../support/server.js';
 
 const GRPC_METHOD = '/lf.a2a.v1.A2AService/SendStreamingMessage';
 const EXPECTS = { version: '1.0', transport: 'HTTP+JSON', operation: 'SendStreamingMessage' } as const;
