@@ -4,7 +4,7 @@ import { isTerminal, type TaskRecord } from '../core/task.js';
 import { AlarmClock } from '../core/time.js';
 import { scrubEvent } from '../scrub/data.js';
 import { SUSPECT_CRASHES, type TaskStore } from '../stores/tasks.js';
-import type { OpenDelegation, Replay } from './replay.js';
+import type { OpenDelegation } from './replay.js';
 import { isOutage } from './run-appends.js';
 import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent, type RunResult } from './run-end.js';
 import type { TaskRun } from './task-run.js';
@@ -29,15 +29,11 @@ export interface RunWorkOptions {
  * process has to go on with the task. Resolves with `again` when the task has to run again, as another message arrived
  * during the run, and with `never` when it has ended. Never rejects.
  */
-export async function workOn(
-  run: TaskRun,
-  replay: Replay,
-  options: RunWorkOptions,
-): Promise<'again' | 'later' | 'never'> {
+export async function workOn(run: TaskRun, options: RunWorkOptions): Promise<'again' | 'later' | 'never'> {
   const limit = limitTime(run, options);
   const known = run.inputs.length;
   try {
-    const result = await runAgent(run, replay, options);
+    const result = await runAgent(run, options);
     if (result && acceptsMoreInput(result) && run.inputs.length > known) {
       await run.settle();
       return 'again';
@@ -66,13 +62,8 @@ function limitTime(run: TaskRun, { runSeconds }: RunWorkOptions): Disposable {
 }
 
 /** The result of the run; undefined when this process must not close it. */
-async function runAgent(
-  run: TaskRun,
-  replay: Replay,
-  { store, agents }: RunWorkOptions,
-): Promise<RunResult | undefined> {
+async function runAgent(run: TaskRun, { store, agents }: RunWorkOptions): Promise<RunResult | undefined> {
   const agent = agents.get(run.task.agent);
-  if (replay.cancelRequested) run.abort(new LangoError('canceled', 'The task was canceled.'));
   if (run.task.crashes >= MAX_CRASHES) {
     const cause = store.lastCrash ?? 'it was killed, or ran out of memory';
     const text =

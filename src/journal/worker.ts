@@ -13,7 +13,8 @@ import { RunSlots } from './run-slots.js';
 import { cancelDelegations, workOn, type RunWorkOptions } from './run-work.js';
 import type { TaskDisk } from './task-disk.js';
 import { TaskPast, endUnreadable } from './task-past.js';
-import { FirstAppend, TaskRun } from './task-run.js';
+import { FirstAppend } from './run-appends.js';
+import { TaskRun } from './task-run.js';
 
 export interface WorkerOptions extends RunWorkOptions {
   readonly store: TaskStore;
@@ -207,10 +208,9 @@ export class Worker {
     }
     const { store, worker, secrets, disk, eventsPerTask, onLiveText } = this.#options;
     const run = new TaskRun({
-      isOwner: async () => (await store.renew(worker, [task.id])).length > 0,
-      retake: (fence) => store.retake(worker, fence),
       task,
       store,
+      worker,
       replay,
       firstAppend,
       disk,
@@ -219,7 +219,7 @@ export class Worker {
       openLogger: () => this.#loggerOf(task),
       scrubber: secrets.scrubber(task),
     });
-    const done = workOn(run, replay, this.#options).then((runs) => {
+    const done = workOn(run, this.#options).then((runs) => {
       this.#runs.delete(task.id);
       if (runs === 'never') this.#past.forget(task.id);
       if (runs === 'again') this.launch(task);
