@@ -1,7 +1,7 @@
 import type { Origin } from '../core/origin.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
 import { endsText } from '../core/activity.js';
-import type { EventBody, LiveText, NewEvent, TextDelta } from '../core/task.js';
+import type { EventBody, LiveText, NewEvent } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 import { scrubEvent } from '../scrub/data.js';
 
@@ -11,7 +11,7 @@ interface OpenText {
   raw: string;
   returned: string;
   /** The newest delta. Held back text is written with its author and artifact. */
-  last: NewEvent & { readonly body: TextDelta };
+  last: LiveText;
   /** True until the first text of an artifact that starts again was written. */
   isNew: boolean;
   /** Whether the journal marks the end of this text. */
@@ -55,7 +55,7 @@ export class EventScrubber {
     return endsTexts(body) ? [...this.#endAll(endsAnswer(body)), scrubbed] : [scrubbed];
   }
 
-  #scrubText(event: NewEvent & { readonly body: TextDelta }, isEmitted: boolean): readonly NewEvent[] {
+  #scrubText(event: LiveText, isEmitted: boolean): readonly NewEvent[] {
     const { author, body } = event;
     const open = this.#texts.get(body.artifactId);
     const continues = open !== undefined && open.last.author === author && !body.replace;

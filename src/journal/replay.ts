@@ -11,9 +11,7 @@ import {
 } from '../core/task.js';
 import type { Variation } from '../core/fork.js';
 
-type MessageBody = Extract<EventBody, { type: 'message' }>;
-
-export function inputOf({ seq, at }: Pick<TaskEvent, 'seq' | 'at'>, { message, request }: MessageBody) {
+export function inputOf({ seq, at }: Pick<TaskEvent, 'seq' | 'at'>, { message, request }: BodyOf<'message'>) {
   return { seq, at, message, ...(request && { request }) };
 }
 
@@ -215,10 +213,13 @@ class AskedQuestions {
         break;
       }
       case 'status':
-      case 'run-end':
-        for (const { hash } of body.questions ?? []) this.#setOnce(hash, { shownAt: seq });
-        this.#noteAlone(body.questions?.filter(({ kind }) => kind === 'input') ?? [], seq);
+      case 'run-end': {
+        const { questions = [] } = body;
+        for (const { hash } of questions) this.#setOnce(hash, { shownAt: seq });
+        const [only, ...others] = questions.filter(({ kind }) => kind === 'input');
+        if (only && others.length === 0) this.#setOnce(only.hash, { aloneAt: seq });
         break;
+      }
       case 'question-expiry':
         for (const { question } of this.#asked.values()) {
           if ((question.expiresAt ?? Infinity) <= at) this.#setOnce(question.hash, { expiredAt: seq });
@@ -232,10 +233,6 @@ class AskedQuestions {
   /** Ends the time of all questions. */
   close(seq: number): void {
     for (const hash of this.#asked.keys()) this.#setOnce(hash, { expiredAt: seq });
-  }
-
-  #noteAlone([only, ...others]: readonly Question[], seq: number): void {
-    if (only && others.length === 0) this.#setOnce(only.hash, { aloneAt: seq });
   }
 
   /** Sets fields of a question that are not set yet. */

@@ -2,13 +2,11 @@ import { errorText, isLangoError, type ErrorCode, type LangoError } from '../cor
 import { textPart, type Message, type Part } from '../core/message.js';
 import { defined } from '../core/json.js';
 import type { RunEnd } from '../core/run.js';
-import { isInterrupted, type EventBody, type Question } from '../core/task.js';
+import { isInterrupted, type BodyOf, type EventBody, type Question } from '../core/task.js';
 import type { TaskRun } from './task-run.js';
 
 /** The result of a run: from its agent, or from the abort or failure that ended it. */
-export type RunResult = Omit<RunEnd, 'state'> & {
-  readonly state: Extract<EventBody, { type: 'run-end' }>['state'];
-};
+export type RunResult = Omit<RunEnd, 'state'> & Pick<BodyOf<'run-end'>, 'state'>;
 
 /** Reasons for an abort after which the task is taken up again. */
 const LATER: ReadonlySet<ErrorCode> = new Set(['unavailable', 'fenced', 'storage']);

@@ -233,20 +233,6 @@ export class TaskRun implements Run {
     if (!this.#open?.size) this.abort(reason);
   }
 
-  /** Tracks the steps that are under way. Throws for a step that must not begin any more. */
-  #noteStep(body: EventBody): void {
-    const leaving = this.#leaving;
-    if (leaving && STEP_STARTS.has(body.type)) {
-      this.#refusesStep = true;
-      throw leaving;
-    }
-    if (body.type === 'turn-start' || body.type === 'tool-call') (this.#open ??= new Set()).add(body.step);
-    if (body.type === 'turn-end' || body.type === 'tool-result') {
-      this.#open?.delete(body.step);
-      if (leaving) setTimeout(() => this.leave(leaving), LEAVE_GRACE_MS).unref();
-    }
-  }
-
   /** Reads what others appended up to `head` (a cancel request, a message): now, or after the append under way. */
   notify(head: number): void {
     this.#notified = Math.max(this.#notified, head);
@@ -285,8 +271,18 @@ export class TaskRun implements Run {
     this.abort(new LangoError('canceled', 'The task was canceled.'));
   }
 
+  /** Tracks the steps that are under way, and what they do. Throws for a step that must not begin any more. */
   #note(body: EventBody): void {
-    this.#noteStep(body);
+    const leaving = this.#leaving;
+    if (leaving && STEP_STARTS.has(body.type)) {
+      this.#refusesStep = true;
+      throw leaving;
+    }
+    if (body.type === 'turn-start' || body.type === 'tool-call') (this.#open ??= new Set()).add(body.step);
+    if (body.type === 'turn-end' || body.type === 'tool-result') {
+      this.#open?.delete(body.step);
+      if (leaving) setTimeout(() => this.leave(leaving), LEAVE_GRACE_MS).unref();
+    }
     this.#replay.delegations.add(body);
     if (body.type === 'question') this.#replay.noteQuestion(body.question);
     this.#hasReadOutside ||= isFromOutside(body);

@@ -238,8 +238,9 @@ export class Worker {
   #loggerOf(task: TaskRecord): Logger {
     const { trace } = task.grant;
     return this.#options.logger.child({
-      ...{ task: task.id, agent: task.agent },
-      ...(trace ? { traceId: traceIdOf(trace) } : {}),
+      task: task.id,
+      agent: task.agent,
+      ...(trace && { traceId: traceIdOf(trace) }),
     });
   }
 }
