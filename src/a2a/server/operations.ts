@@ -60,7 +60,6 @@ export interface StreamOperation extends Named {
 
 interface Named {
   readonly name: OperationName;
-  readonly codec: { toJSON(params: never): unknown };
   /** Whether it changes something; otherwise it only reads. */
   readonly changes: boolean;
 }
@@ -146,7 +145,6 @@ function unary<Name extends OperationName, Result>(
   return {
     name,
     kind: 'unary',
-    codec: REQUESTS[name].codec,
     changes: row.changes !== undefined,
     async call(request) {
       const params = admittedParams(name, request, row.changes !== undefined);
@@ -171,7 +169,6 @@ function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Na
   return {
     name,
     kind: 'stream',
-    codec: REQUESTS[name].codec,
     changes: row.changes !== undefined,
     events(request) {
       const params = admittedParams(name, request, row.changes !== undefined);

@@ -4,7 +4,7 @@ import { LangoError } from '../../../core/errors.js';
 import { isJsonObject } from '../../../core/json.js';
 import { DIALECT_1_0, type Dialect } from '../dialect.js';
 import { OPERATIONS, type Operation, type OperationResult } from '../operations.js';
-import type { ProtocolVersion } from '../service-parameters.js';
+import { REQUESTS } from '../requests.js';
 import { bytesWithGenerations, int64At } from './generation-fields.js';
 import { decodesProtoKey, encodesProtoKey } from './proto-key.js';
 
@@ -25,20 +25,19 @@ interface GrpcRequest {
 }
 
 export interface GrpcService {
-  readonly version: ProtocolVersion;
   readonly dialect: Dialect;
   readonly methods: readonly GrpcMethod[];
 }
 
 /** The service of A2A 1.0 (section 10). Its messages have the same JSON as those of the other bindings. */
 export const SERVICE_1_0: GrpcService = {
-  version: '1.0',
   dialect: DIALECT_1_0,
   methods: Object.values(OPERATIONS).map(toMethod),
 };
 
 function toMethod(operation: Operation): GrpcMethod {
-  const { name, codec } = operation;
+  const { name } = operation;
+  const codec: { toJSON(params: never): unknown } = REQUESTS[name].codec;
   const definition = A2AService[(name[0]!.toLowerCase() + name.slice(1)) as keyof A2AService];
   const deserialize = decodesProtoKey(definition.requestDeserialize as (bytes: Buffer) => never);
   const serialize = encodesProtoKey(definition.responseSerialize as (message: unknown) => Buffer);

@@ -11,7 +11,6 @@ import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from '../.
 
 /** The service of A2A 0.3. Its requests cannot name an agent, so all calls go to the root agent. */
 export const SERVICE_0_3: GrpcService = {
-  version: '0.3',
   dialect: PROTO_DIALECT,
   methods: [
     method('sendMessage', 'SendMessage', toChoice),

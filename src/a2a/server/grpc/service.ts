@@ -10,6 +10,7 @@ import {
 import { assertJsonValue } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import { toCallContext, type Call } from '../../translate/call.js';
+import type { Dialect } from '../dialect.js';
 import type { PublishedAgent, Request, StreamOperation, UnaryOperation } from '../operations.js';
 import {
   EXTENSIONS_PARAMETERS,
@@ -43,11 +44,11 @@ export interface ServiceOptions {
 }
 
 /** Makes one version of the protocol's service, over the same operations as the other bindings. */
-export function createService(dialect: GrpcService, options: ServiceOptions) {
-  const service = new A2aService(dialect, options);
+export function createService(given: GrpcService, options: ServiceOptions) {
+  const service = new A2aService(given.dialect, options);
   const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
   const implementation: UntypedServiceImplementation = {};
-  for (const method of dialect.methods) {
+  for (const method of given.methods) {
     const { operation } = method;
     definition[method.path] = rawDefinition(method.path, operation.kind === 'stream');
     implementation[method.path] =
@@ -78,10 +79,10 @@ function rawDefinition(path: string, responseStream: boolean): MethodDefinition<
 }
 
 class A2aService {
-  readonly #dialect: GrpcService;
+  readonly #dialect: Dialect;
   readonly #options: ServiceOptions;
 
-  constructor(dialect: GrpcService, options: ServiceOptions) {
+  constructor(dialect: Dialect, options: ServiceOptions) {
     this.#dialect = dialect;
     this.#options = options;
   }
@@ -128,7 +129,7 @@ class A2aService {
   /** Checks the protocol version, then the parameters' size, then the agent. */
   async #open(method: GrpcMethod, call: AnyCall): Promise<Request & { readonly call: Call }> {
     const { agents, root, gate, limits, closing } = this.#options;
-    const { version, dialect } = this.#dialect;
+    const { version } = this.#dialect;
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);
     const { tenant, params } = method.decode(call.request);
     // Decoding and checking a large message each take a while: other work runs in between.
@@ -139,7 +140,7 @@ class A2aService {
     if (!agent) throw new NoSuchAgent(name);
     this.#acknowledge(call);
     const open = grpcCall(call, { ...gate.admissionOf(call), version, closing });
-    return { agent, params, dialect, context: toCallContext(open), call: open };
+    return { agent, params, dialect: this.#dialect, context: toCallContext(open), call: open };
   }
 
   /** Sends the headers of the response: which of the extensions that the client named are in use. */
