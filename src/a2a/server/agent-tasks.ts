@@ -1,16 +1,20 @@
+import type { Task } from '@a2a-js/sdk';
 import type { AgentProfile } from '../../core/agent.js';
-import { LangoError } from '../../core/errors.js';
+import { LangoError, isLangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Accepted, Journal, Submission } from '../../core/journal.js';
 import type { Message } from '../../core/message.js';
-import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import { isTerminal } from '../../core/task.js';
+import { isTerminal, type EventType, type Grant, type Scope } from '../../core/task.js';
+import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import type { Call } from '../translate/call.js';
 import type { MessageIds } from '../translate/content.js';
 import { chainIn, type ChainMark } from '../translate/extensions.js';
+import { wantsGeneration } from '../translate/generation.js';
+import { TaskFold, type TaskView } from '../translate/task.js';
+import { changesUpTo } from './generations.js';
 import { assertInputModes } from './modes.js';
-import { WaitingTasks, readUpTo, type AuthorOf, type TaskIds, type TaskReading } from './task-reading.js';
-import { TaskStream, endsTask, type StreamView } from './task-stream.js';
+import { TaskReading, WaitingTasks, readUpTo, type AuthorOf, type TaskIds } from './task-reading.js';
+import { TaskStream, endsTask, type StreamRest } from './task-stream.js';
 
 export interface AgentTasksOptions {
   readonly agent: AgentProfile;
@@ -25,11 +29,9 @@ export interface AgentTasksOptions {
   readonly approver?: string | undefined;
 }
 
-interface Stream<Shown> {
-  readonly view: StreamView<Shown>;
-  readonly signal: AbortSignal;
-}
+const NO_EVENTS = new TaskFold();
 
+type Stream<Shown> = Pick<StreamRest<Shown>, 'view' | 'signal'>;
 type SentStream<Shown> = Stream<Shown> & { readonly accepted: Accepted };
 
 interface Subscription<Shown> extends Stream<Shown> {
@@ -65,6 +67,15 @@ export class AgentTasks {
     throw new LangoError('not-found', `Task not found. There is no task ${taskId}.`);
   }
 
+  /** Builds a task from its record, and from its log as far as the view needs it. */
+  async read(record: TaskRecord, view: TaskView): Promise<Task> {
+    const needsLog = view.historyLength !== 0 || view.includeArtifacts || wantsGeneration(view.asked);
+    if (!needsLog) return NO_EVENTS.toTask(record, view);
+    const reading = new TaskReading(record, this.authorOf);
+    await readUpTo(this.journal, reading, record);
+    return reading.toTask(view);
+  }
+
   /** Makes the submission of a message. Throws when the agent does not take it, or its task must not start. */
   submission(message: Message, ids: MessageIds, { scope, trace }: Pick<Call, 'scope' | 'trace'>): Submission {
     const { agent, inputModes, grant, approver } = this.#options;
@@ -80,6 +91,27 @@ export class AgentTasks {
       grant: { ...grant(mark, scope), ...(trace === undefined ? {} : { trace }) },
       mayDecide: approver === undefined || (scope.scopes?.has(approver) ?? true),
     };
+  }
+
+  /**
+   * Submits a message to a task that must have a generation, and throws `generation-mismatch` when it has another one. A
+   * repeated message gets the response to its first send whatever the generation is now.
+   */
+  async submitAt(generation: number, submission: Submission, taskId: string): Promise<Accepted> {
+    for (;;) {
+      const task = await this.require(submission.scope, taskId);
+      const { expected } = await changesUpTo(this.journal, task.id, task.head);
+      try {
+        return await this.journal.submit({ ...submission, ifHead: expected === generation ? task.head : -1 });
+      } catch (error) {
+        // The task has moved on since it was read: look again.
+        if (!isLangoError(error, 'fenced')) throw error;
+        if (expected === generation) continue;
+        const text = `The task is at generation ${expected}, not at ${generation}.`;
+        const hint = 'Get the task, and send the message again if it still fits.';
+        throw new LangoError('generation-mismatch', text, { hint });
+      }
+    }
   }
 
   /** Reads the task as it stood after the event `head`. */

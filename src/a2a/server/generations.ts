@@ -1,5 +1,4 @@
-import { LangoError, isLangoError } from '../../core/errors.js';
-import { readPages, type Accepted, type Journal, type Submission } from '../../core/journal.js';
+import { readPages, type Journal } from '../../core/journal.js';
 import { isTerminal, type TaskRecord } from '../../core/task.js';
 import { Deadline } from '../../core/time.js';
 import { Changes } from '../translate/generation.js';
@@ -27,30 +26,5 @@ export async function untilBeyond(
   for await (const batch of journal.follow(task.id, task.head, waiting.signal)) {
     for (const event of batch) changes.add(event);
     if (changes.generation > generation) return;
-  }
-}
-
-/**
- * Submits a message to a task that must have a generation, and throws `generation-mismatch` when it has another one. A
- * repeated message gets the response to its first send whatever the generation is now.
- */
-export async function submitAt(
-  journal: Journal,
-  generation: number,
-  { submission, find }: { readonly submission: Submission; readonly find: () => Promise<TaskRecord> },
-): Promise<Accepted> {
-  for (;;) {
-    const task = await find();
-    const { expected } = await changesUpTo(journal, task.id, task.head);
-    try {
-      return await journal.submit({ ...submission, ifHead: expected === generation ? task.head : -1 });
-    } catch (error) {
-      // The task has moved on since it was read: look again.
-      if (!isLangoError(error, 'fenced')) throw error;
-      if (expected === generation) continue;
-      const text = `The task is at generation ${expected}, not at ${generation}.`;
-      const hint = 'Get the task, and send the message again if it still fits.';
-      throw new LangoError('generation-mismatch', text, { hint });
-    }
   }
 }

@@ -13,7 +13,7 @@ import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
 import { EXTENSIONS } from '../../core/extensions.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import type { TaskEvent, TaskRecord } from '../../core/task.js';
+import type { TaskEvent } from '../../core/task.js';
 import { callOf, type Call } from '../translate/call.js';
 import { keepAskedInEvent, isNews } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
@@ -22,13 +22,12 @@ import { eventWithGeneration, wantsGeneration } from '../translate/generation.js
 import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
 import type { TaskView } from '../translate/task.js';
 import { AgentTasks, asksForAuth, endsRun, replyIn, type AgentTasksOptions } from './agent-tasks.js';
-import { submitAt, untilBeyond } from './generations.js';
+import { untilBeyond } from './generations.js';
 import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import { requestForExecutor, type OfDraft } from './requests.js';
-import { bareTask, DEFAULT_HISTORY_LENGTH, needsLog, readTask } from './task-reading.js';
-import type { AuthorOf, TaskReading } from './task-reading.js';
+import { DEFAULT_HISTORY_LENGTH, type AuthorOf, type TaskReading } from './task-reading.js';
 import type { StreamView } from './task-stream.js';
 
 type Named = Readonly<Record<'id', string>>;
@@ -113,7 +112,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
       await untilBeyond(this.#journal, record, { generation, signal });
       record = await this.#tasks.require(scope, params.id);
     }
-    return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
+    return this.#tasks.read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
   }
 
   async listTasks(params: ListTasksRequest, context: ServerCallContext) {
@@ -132,8 +131,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { historyLength = 0, includeArtifacts = false } = params;
     const view = { historyLength, includeArtifacts, asked };
     const tasks: Task[] = [];
-    for (const record of page.tasks)
-      tasks.push(needsLog(view) ? await this.#read(record, view) : bareTask(record, view));
+    for (const record of page.tasks) tasks.push(await this.#tasks.read(record, view));
     return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
   }
 
@@ -142,7 +140,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { id } = await this.#tasks.require(scope, params.id);
     const canceled = await this.#journal.cancel(scope, id);
     this.#tasks.waiting.forget(id);
-    return this.#read(canceled, { ...WHOLE_TASK, asked });
+    return this.#tasks.read(canceled, { ...WHOLE_TASK, asked });
   }
 
   resubscribe(params: Named, context: ServerCallContext) {
@@ -206,10 +204,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const accepted =
       generation === undefined || taskId === undefined
         ? await this.#journal.submit(submission)
-        : await submitAt(this.#journal, generation, {
-            submission,
-            find: () => this.#tasks.require(call.scope, taskId),
-          });
+        : await this.#tasks.submitAt(generation, submission, taskId);
     if (push) this.#options.push?.accepted(accepted.task.id);
     return accepted;
   }
@@ -220,10 +215,11 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
    */
   async #begun(accepted: Accepted, view: TaskView, { scope, signal }: Call): Promise<WireMessage | Task> {
     const { task } = accepted;
-    if (!this.#options.agent.isExecutor) return this.#read(task, view);
+    if (!this.#options.agent.isExecutor) return this.#tasks.read(task, view);
     const enough = AbortSignal.timeout(FIRST_EVENT_MS);
     const reply = await this.#tasks.firstReply(accepted, AbortSignal.any([signal, enough]));
-    return reply ? toWireMessage(...reply) : this.#read(await this.#tasks.require(scope, task.id), view);
+    if (reply) return toWireMessage(...reply);
+    return this.#tasks.read(await this.#tasks.require(scope, task.id), view);
   }
 
   /**
@@ -250,12 +246,8 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
       }
     }
     if (hasEnded) this.#tasks.waiting.keep(reading);
-    else if (reading.head < task.head) return this.#read(task, view);
+    else if (reading.head < task.head) return this.#tasks.read(task, view);
     return reply ? toWireMessage(...reply) : reading.toTask(view);
-  }
-
-  #read(record: TaskRecord, view: TaskView): Promise<Task> {
-    return readTask(this.#journal, record, { view, authorOf: this.#tasks.authorOf });
   }
 }
 

@@ -11,7 +11,6 @@ import {
   type TextDelta,
 } from '../../core/task.js';
 import { withAuthor } from '../translate/events.js';
-import { wantsGeneration } from '../translate/generation.js';
 import { TaskFold, type TaskStatus, type TaskView } from '../translate/task.js';
 import type { TaskSnapshot } from '../translate/updates.js';
 
@@ -134,29 +133,6 @@ export async function readUpTo(
 ): Promise<void> {
   for await (const events of readPages(journal, id, { after: reading.head, head }))
     for (const event of events) reading.add(event);
-}
-
-export function needsLog(view: TaskView): boolean {
-  return view.historyLength !== 0 || view.includeArtifacts || wantsGeneration(view.asked);
-}
-
-const NO_EVENTS = new TaskFold();
-
-/** Builds a task from its record alone, for a view that does not need the log. */
-export function bareTask(record: TaskRecord, view: TaskView): Task {
-  return NO_EVENTS.toTask(record, view);
-}
-
-/** Builds a task from its record, and from its log as far as the view needs it. */
-export async function readTask(
-  journal: Journal,
-  record: TaskRecord,
-  { view, authorOf }: { readonly view: TaskView; readonly authorOf: AuthorOf },
-): Promise<Task> {
-  if (!needsLog(view)) return bareTask(record, view);
-  const reading = new TaskReading(record, authorOf);
-  await readUpTo(journal, reading, record);
-  return reading.toTask(view);
 }
 
 const SEGMENT_BYTES = 500_000;

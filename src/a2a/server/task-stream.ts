@@ -30,7 +30,7 @@ interface StreamStart<Shown> {
   readonly rest?: StreamRest<Shown>;
 }
 
-interface StreamRest<Shown> {
+export interface StreamRest<Shown> {
   readonly task: TaskIds;
   /** The number of the last event that is not shown. */
   readonly after: number;
