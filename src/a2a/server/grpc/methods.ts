@@ -11,6 +11,7 @@ import { decodesProtoKey, encodesProtoKey } from './proto-key.js';
 /** One method of a gRPC service: its operation, and the translation of its messages to the JSON of A2A 1.0. */
 export interface GrpcMethod {
   readonly path: string;
+  readonly dialect: Dialect;
   readonly operation: Operation;
   /** Decodes a request. Throws `invalid-input`. */
   decode(bytes: Buffer): GrpcRequest;
@@ -24,16 +25,8 @@ interface GrpcRequest {
   readonly params: unknown;
 }
 
-export interface GrpcService {
-  readonly dialect: Dialect;
-  readonly methods: readonly GrpcMethod[];
-}
-
 /** The service of A2A 1.0 (section 10). Its messages have the same JSON as those of the other bindings. */
-export const SERVICE_1_0: GrpcService = {
-  dialect: DIALECT_1_0,
-  methods: Object.values(OPERATIONS).map(toMethod),
-};
+export const SERVICE_1_0: readonly GrpcMethod[] = Object.values(OPERATIONS).map(toMethod);
 
 function toMethod(operation: Operation): GrpcMethod {
   const { name } = operation;
@@ -43,6 +36,7 @@ function toMethod(operation: Operation): GrpcMethod {
   const serialize = encodesProtoKey(definition.responseSerialize as (message: unknown) => Buffer);
   return {
     path: definition.path,
+    dialect: DIALECT_1_0,
     operation,
     decode: (bytes) =>
       requestOf(decoded((sent) => withDraft(name, codec.toJSON(deserialize(sent)), sent), bytes)),

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   Metadata,
   type MethodDefinition,
+  type Server,
   type ServerUnaryCall,
   type ServerWritableStream,
   type UntypedServiceImplementation,
@@ -10,7 +11,6 @@ import {
 import { assertJsonValue } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import { toCallContext, type Call } from '../../translate/call.js';
-import type { Dialect } from '../dialect.js';
 import type { PublishedAgent, Request, StreamOperation, UnaryOperation } from '../operations.js';
 import {
   EXTENSIONS_PARAMETERS,
@@ -19,9 +19,9 @@ import {
   versionIn,
 } from '../service-parameters.js';
 import { stallMs, type StreamLimits, type StreamSlots } from '../stream-slots.js';
-import { EventWriter, type UnreadResponses } from './flow-control.js';
+import { EventWriter, UnreadResponses } from './flow-control.js';
 import { grpcCall, textIn, type AnyCall, type Gate } from './gate.js';
-import type { GrpcService, GrpcMethod } from './methods.js';
+import type { GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
 
 const LARGE_BYTES = 64 * 1024;
@@ -35,69 +35,57 @@ export interface ServiceOptions {
   /** The agent for clients of 0.3, which cannot name one. */
   readonly root: string;
   readonly gate: Gate;
-  readonly limits: StreamLimits & { readonly jsonDepth: number; readonly jsonKeys: number };
+  readonly limits: StreamLimits & {
+    readonly jsonDepth: number;
+    readonly jsonKeys: number;
+    /** The bytes of responses that the client of one connection has not read. */
+    readonly answerBytesPerConnection: number;
+  };
   readonly slots: StreamSlots;
-  /** The unread responses of all versions of the protocol together. */
-  readonly unread: UnreadResponses;
   readonly closing: AbortSignal;
   readonly logger: Logger;
 }
 
-/** Makes one version of the protocol's service, over the same operations as the other bindings. */
-export function createService(given: GrpcService, options: ServiceOptions) {
-  const service = new A2aService(given.dialect, options);
-  const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
-  const implementation: UntypedServiceImplementation = {};
-  for (const method of given.methods) {
-    const { operation } = method;
-    definition[method.path] = rawDefinition(method.path, operation.kind === 'stream');
-    implementation[method.path] =
-      operation.kind === 'stream'
-        ? (call: StreamCall) => void service.stream(method, operation, call)
-        : (call: UnaryCall, callback: sendUnaryData<Buffer>) => {
-            service.respond(method, operation, call).then(
-              (bytes) => callback(null, bytes),
-              (error: unknown) => callback(statusOf(error, { path: method.path, logger: options.logger })),
-            );
-          };
-  }
-  return { definition, implementation };
-}
-
-/** Leaves messages as bytes: for one that cannot be decoded, the library would send an internal error. */
-function rawDefinition(path: string, responseStream: boolean): MethodDefinition<Buffer, Buffer> {
-  const same = (bytes: Buffer): Buffer => bytes;
-  return {
-    path,
-    requestStream: false,
-    responseStream,
-    requestSerialize: same,
-    requestDeserialize: same,
-    responseSerialize: same,
-    responseDeserialize: same,
-  };
-}
-
-class A2aService {
-  readonly #dialect: Dialect;
+/** The methods of all versions of the protocol, over the same operations as the other bindings. */
+export class A2aService {
   readonly #options: ServiceOptions;
+  readonly #unread: UnreadResponses;
 
-  constructor(dialect: Dialect, options: ServiceOptions) {
-    this.#dialect = dialect;
+  constructor(options: ServiceOptions) {
     this.#options = options;
+    this.#unread = new UnreadResponses(options.limits.answerBytesPerConnection);
   }
 
-  async respond(method: GrpcMethod, operation: UnaryOperation, call: UnaryCall): Promise<Buffer> {
+  addTo(server: Server, methods: readonly GrpcMethod[]): void {
+    const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
+    const implementation: UntypedServiceImplementation = {};
+    for (const method of methods) {
+      const { path, operation } = method;
+      definition[path] = rawDefinition(path, operation.kind === 'stream');
+      implementation[path] =
+        operation.kind === 'stream'
+          ? (call: StreamCall) => void this.#stream(method, operation, call)
+          : (call: UnaryCall, callback: sendUnaryData<Buffer>) => {
+              this.#respond(method, operation, call).then(
+                (bytes) => callback(null, bytes),
+                (error: unknown) => callback(statusOf(error, { path, logger: this.#options.logger })),
+              );
+            };
+    }
+    server.addService(definition, implementation);
+  }
+
+  async #respond(method: GrpcMethod, operation: UnaryOperation, call: UnaryCall): Promise<Buffer> {
     const request = await this.#open(method, call);
     const { held } = this.#options.gate.admissionOf(call);
     if (!operation.changes) await held.addAnswer();
     const bytes = method.encode(await operation.call(request));
     held.set(bytes.length);
-    this.#options.unread.add(call, bytes.length);
+    this.#unread.add(call, bytes.length);
     return bytes;
   }
 
-  async stream(method: GrpcMethod, operation: StreamOperation, call: StreamCall): Promise<void> {
+  async #stream(method: GrpcMethod, operation: StreamOperation, call: StreamCall): Promise<void> {
     const { slots, limits, closing, logger } = this.#options;
     try {
       const request = await this.#open(method, call);
@@ -129,7 +117,7 @@ class A2aService {
   /** Checks the protocol version, then the parameters' size, then the agent. */
   async #open(method: GrpcMethod, call: AnyCall): Promise<Request & { readonly call: Call }> {
     const { agents, root, gate, limits, closing } = this.#options;
-    const { version } = this.#dialect;
+    const { version } = method.dialect;
     versionIn(textIn(call.metadata, VERSION_PARAMETER), [version]);
     const { tenant, params } = method.decode(call.request);
     // Decoding and checking a large message each take a while: other work runs in between.
@@ -140,7 +128,7 @@ class A2aService {
     if (!agent) throw new NoSuchAgent(name);
     this.#acknowledge(call);
     const open = grpcCall(call, { ...gate.admissionOf(call), version, closing });
-    return { agent, params, dialect: this.#dialect, context: toCallContext(open), call: open };
+    return { agent, params, dialect: method.dialect, context: toCallContext(open), call: open };
   }
 
   /** Sends the headers of the response: which of the extensions that the client named are in use. */
@@ -152,4 +140,18 @@ class A2aService {
     }
     call.sendMetadata(metadata);
   }
+}
+
+/** Leaves messages as bytes: for one that cannot be decoded, the library would send an internal error. */
+function rawDefinition(path: string, responseStream: boolean): MethodDefinition<Buffer, Buffer> {
+  const same = (bytes: Buffer): Buffer => bytes;
+  return {
+    path,
+    requestStream: false,
+    responseStream,
+    requestSerialize: same,
+    requestDeserialize: same,
+    responseSerialize: same,
+    responseDeserialize: same,
+  };
 }
