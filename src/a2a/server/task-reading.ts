@@ -67,10 +67,7 @@ export class TaskReading {
   }
 
   /** The whole text that a delta is a part of, as an event that replaces it; without text when there is none. */
-  whole({
-    artifactId,
-    isMessage,
-  }: Pick<TextDelta, 'artifactId' | 'isMessage'>): TextDelta | BodyOf<'artifact'> {
+  whole({ artifactId, isMessage }: TextDelta): TextDelta | BodyOf<'artifact'> {
     const text = isMessage ? this.#fold.saidIn(`${this.#record.id}:${artifactId}`) : '';
     const artifact = isMessage ? undefined : this.#fold.artifacts().find(({ id }) => id === artifactId);
     if (artifact) return { type: 'artifact', artifact, append: false, lastChunk: false };
@@ -151,11 +148,8 @@ export async function exportTask(
   const fold = new TaskFold();
   let head = after;
   let bytes = 0;
-  for await (const events of readPages(journal, record.id, {
-    after,
-    head: record.head,
-    size: EVENTS_PER_READ,
-  })) {
+  const range = { after, head: record.head, size: EVENTS_PER_READ };
+  for await (const events of readPages(journal, record.id, range)) {
     for (const event of events) fold.add(event, event.author ?? rootAgentName);
     head = events.at(-1)!.seq;
     bytes += Buffer.byteLength(JSON.stringify(events));
