@@ -11,14 +11,10 @@ import type {
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
-import { EXTENSIONS } from '../../core/extensions.js';
 import type { Accepted, Journal } from '../../core/journal.js';
 import type { TaskEvent } from '../../core/task.js';
 import { callOf, type Call } from '../translate/call.js';
-import { keepAskedInEvent, isNews } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
-import { toStreamResponse, type NumberedResponse, type ShownEvent } from '../translate/events.js';
-import { eventWithGeneration, wantsGeneration } from '../translate/generation.js';
 import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
 import type { TaskView } from '../translate/task.js';
 import { AgentTasks, asksForAuth, endsRun, replyIn, type AgentTasksOptions } from './agent-tasks.js';
@@ -27,8 +23,8 @@ import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import { requestForExecutor, type OfDraft } from './requests.js';
-import { DEFAULT_HISTORY_LENGTH, type AuthorOf, type TaskReading } from './task-reading.js';
-import type { StreamView } from './task-stream.js';
+import { DEFAULT_HISTORY_LENGTH } from './task-reading.js';
+import { WireView } from './task-stream.js';
 
 type Named = Readonly<Record<'id', string>>;
 type PushName = Readonly<Record<'taskId' | 'id', string>>;
@@ -248,38 +244,5 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     if (hasEnded) this.#tasks.waiting.keep(reading);
     else if (reading.head < task.head) return this.#tasks.read(task, view);
     return reply ? toWireMessage(...reply) : reading.toTask(view);
-  }
-}
-
-/** The choices of a stream for a client that asked for these extensions. */
-class WireView implements StreamView<NumberedResponse> {
-  readonly isNumbered: boolean;
-  readonly showsWhole = false;
-  /** Others know of no message that grows. */
-  readonly showsMessages: boolean;
-  readonly #view: TaskView;
-  readonly #authorOf: AuthorOf;
-
-  constructor(view: TaskView, authorOf: AuthorOf) {
-    this.isNumbered = wantsGeneration(view.asked);
-    this.showsMessages = view.asked?.has(EXTENSIONS.author) ?? true;
-    this.#view = view;
-    this.#authorOf = authorOf;
-  }
-
-  snapshot(reading: TaskReading): NumberedResponse {
-    return { payload: { $case: 'task', value: reading.toTask(this.#view) }, seq: reading.head };
-  }
-
-  reply(...reply: Parameters<StreamView<NumberedResponse>['reply']>): NumberedResponse {
-    return { payload: { $case: 'message', value: toWireMessage(...reply) } };
-  }
-
-  event(event: ShownEvent, contextId: string, generation?: number): NumberedResponse | undefined {
-    const response = toStreamResponse(event, contextId, this.#authorOf(event));
-    const payload = response && keepAskedInEvent(response, this.#view.asked);
-    if (!payload) return undefined;
-    if (this.isNumbered) return { payload: eventWithGeneration(payload, generation), seq: event.seq };
-    return isNews(event, payload) ? { payload, seq: event.seq } : undefined;
   }
 }

@@ -1,12 +1,15 @@
 import type { Journal, Watched } from '../../core/journal.js';
 import type { Message } from '../../core/message.js';
 import { isTerminal, type TaskEvent } from '../../core/task.js';
-import type { MessageIds } from '../translate/content.js';
-import type { ShownEvent } from '../translate/events.js';
-import { Changes } from '../translate/generation.js';
+import { EXTENSIONS } from '../../core/extensions.js';
+import { isNews, keepAskedInEvent } from '../translate/asked.js';
+import { toWireMessage, type MessageIds } from '../translate/content.js';
+import { toStreamResponse, type NumberedResponse, type ShownEvent } from '../translate/events.js';
+import { Changes, eventWithGeneration, wantsGeneration } from '../translate/generation.js';
+import type { TaskView } from '../translate/task.js';
 import { changesUpTo } from './generations.js';
 import { ShownText } from './shown-text.js';
-import type { TaskIds, TaskReading, WaitingTasks } from './task-reading.js';
+import type { AuthorOf, TaskIds, TaskReading, WaitingTasks } from './task-reading.js';
 
 /** The choices of a stream about what it shows. */
 export interface StreamView<Shown> {
@@ -22,6 +25,39 @@ export interface StreamView<Shown> {
   readonly reply: (message: Message, ids: MessageIds) => Shown;
   /** Whether `event` gets the true generation, which costs a reading of the task. */
   readonly isNumbered: boolean;
+}
+
+/** The choices for a client, or a receiver of push notifications, that asked for these extensions. */
+export class WireView implements StreamView<NumberedResponse> {
+  readonly isNumbered: boolean;
+  readonly showsWhole = false;
+  /** Others know of no message that grows. */
+  readonly showsMessages: boolean;
+  readonly #view: TaskView;
+  readonly #authorOf: AuthorOf;
+
+  constructor(view: TaskView, authorOf: AuthorOf) {
+    this.isNumbered = wantsGeneration(view.asked);
+    this.showsMessages = view.asked?.has(EXTENSIONS.author) ?? true;
+    this.#view = view;
+    this.#authorOf = authorOf;
+  }
+
+  snapshot(reading: TaskReading): NumberedResponse {
+    return { payload: { $case: 'task', value: reading.toTask(this.#view) }, seq: reading.head };
+  }
+
+  reply(message: Message, ids: MessageIds): NumberedResponse {
+    return { payload: { $case: 'message', value: toWireMessage(message, ids) } };
+  }
+
+  event(event: ShownEvent, contextId: string, generation?: number): NumberedResponse | undefined {
+    const response = toStreamResponse(event, contextId, this.#authorOf(event));
+    const payload = response && keepAskedInEvent(response, this.#view.asked);
+    if (!payload) return undefined;
+    if (this.isNumbered) return { payload: eventWithGeneration(payload, generation), seq: event.seq };
+    return isNews(event, payload) ? { payload, seq: event.seq } : undefined;
+  }
 }
 
 interface StreamStart<Shown> {
