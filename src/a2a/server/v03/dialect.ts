@@ -1,9 +1,9 @@
 import { isJsonObject, objectIn, objectsIn, textIn, type Json, type JsonObject } from '../../../core/json.js';
 import { commonRoutes, type Dialect, type RestDialect } from '../dialect.js';
 import { PROTO_PARTS, SCHEMA_PARTS, type PartDialect } from '../../translate/old-parts.js';
+import type { FieldViolation } from '../proto-json.js';
 import type { OperationName } from '../requests.js';
 import { toOldCard, type SecurityNotation } from './card.js';
-import { PROTO_FIELDS, SCHEMA_FIELDS, toOldViolation } from './fields.js';
 import { OLD_ERRORS, fromProtoNames, fromPushConfig, toPushConfig } from './values.js';
 
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
@@ -27,8 +27,45 @@ interface Notation {
   readonly config: (config: JsonObject) => JsonObject;
   readonly configs: (configs: readonly JsonObject[]) => Json;
   readonly security: SecurityNotation;
-  readonly fields: Parameters<typeof toOldViolation>[0];
+  readonly fields: {
+    readonly renames: Renames;
+    /** The path of a push config in the parameters that create it. */
+    readonly config: string;
+    /** The names of the fields that name a push config. */
+    readonly configName: Readonly<Record<string, string>>;
+    readonly role: string;
+  };
 }
+
+type Renames = readonly (readonly [RegExp, string])[];
+
+const FILE: Renames = [
+  [/^(message\.parts\.\d+)\.mediaType/, '$1.file.mimeType'],
+  [/^(message\.parts\.\d+)\.filename/, '$1.file.name'],
+];
+const ANY: Renames = [
+  [/\bauthentication\.scheme\b/, 'authentication.schemes'],
+  [/^configuration\.returnImmediately/, 'configuration.blocking'],
+];
+
+/** The names of the fields of 1.0 in JSON-RPC, where they differ. */
+const SCHEMA_FIELDS: Renames = [
+  ...FILE,
+  [/^(message\.parts\.\d+)\.raw/, '$1.file.bytes'],
+  [/^(message\.parts\.\d+)\.url/, '$1.file.uri'],
+  ...ANY,
+  [/^configuration\.taskPushNotificationConfig/, 'configuration.pushNotificationConfig'],
+];
+
+/** The same over HTTP+JSON and gRPC. */
+const PROTO_FIELDS: Renames = [
+  ...FILE,
+  [/^(message\.parts\.\d+)\.raw/, '$1.file.fileWithBytes'],
+  [/^(message\.parts\.\d+)\.url/, '$1.file.fileWithUri'],
+  [/^message\.parts/, 'message.content'],
+  ...ANY,
+  [/^configuration\.taskPushNotificationConfig/, 'configuration.pushNotification'],
+];
 
 const STATE = 'TASK_STATE_';
 const ENDS = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
@@ -144,6 +181,24 @@ function createDialect(notation: Notation): Dialect {
     violation: (operation, violation) => toOldViolation(notation.fields, operation, violation),
     event: (operation, json) =>
       toChoice(notation, json, operation === 'SubscribeToTask' ? ENDS : ENDS_OR_ASKS),
+  };
+}
+
+/** Says in the words of 0.3 what is wrong with a field. */
+function toOldViolation(
+  { renames, config, configName, role }: Notation['fields'],
+  operation: OperationName,
+  { field, description }: FieldViolation,
+): FieldViolation {
+  const words = description
+    .replace('ROLE_USER', role)
+    .replace('text, raw, url and data', 'text, file and data');
+  const renamed = renames.reduce((name, [from, to]) => name.replace(from, to), field);
+  const isConfig = operation === 'CreateTaskPushNotificationConfig' && field !== 'taskId';
+  const isNamed = operation.endsWith('PushNotificationConfig') && !isConfig;
+  return {
+    field: isConfig ? `${config}.${renamed}` : (isNamed && configName[field]) || renamed,
+    description: words,
   };
 }
 
