@@ -6,14 +6,15 @@ import type { Accepted, Journal, Submission } from '../../core/journal.js';
 import type { Message } from '../../core/message.js';
 import { isTerminal, type EventType, type Grant, type Scope } from '../../core/task.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
+import { Deadline } from '../../core/time.js';
 import type { Call } from '../translate/call.js';
 import type { MessageIds } from '../translate/content.js';
 import { chainIn, type ChainMark } from '../translate/extensions.js';
-import { wantsGeneration } from '../translate/generation.js';
+import { Changes, wantsGeneration } from '../translate/generation.js';
 import { TaskFold, type TaskView } from '../translate/task.js';
-import { changesUpTo } from './generations.js';
 import { assertInputModes } from './modes.js';
-import { TaskReading, WaitingTasks, readUpTo, type AuthorOf, type TaskIds } from './task-reading.js';
+import { TaskReading, WaitingTasks, readUpTo } from './task-reading.js';
+import type { AuthorOf, TaskIds } from './task-reading.js';
 import { TaskStream, endsTask, type StreamRest } from './task-stream.js';
 
 export interface AgentTasksOptions {
@@ -29,6 +30,8 @@ export interface AgentTasksOptions {
   readonly approver?: string | undefined;
 }
 
+/** The longest time that a client waits for a change; it then gets the task as it is, and asks again. */
+const WAIT_MS = 25_000;
 const NO_EVENTS = new TaskFold();
 
 type Stream<Shown> = Pick<StreamRest<Shown>, 'view' | 'signal'>;
@@ -71,8 +74,7 @@ export class AgentTasks {
   async read(record: TaskRecord, view: TaskView): Promise<Task> {
     const needsLog = view.historyLength !== 0 || view.includeArtifacts || wantsGeneration(view.asked);
     if (!needsLog) return NO_EVENTS.toTask(record, view);
-    const reading = new TaskReading(record, this.authorOf);
-    await readUpTo(this.journal, reading, record);
+    const reading = await readUpTo(this.journal, new TaskReading(record, this.authorOf), record);
     return reading.toTask(view);
   }
 
@@ -93,6 +95,17 @@ export class AgentTasks {
     };
   }
 
+  /** Resolves once the task is beyond a generation, has ended, or has not changed for a while. */
+  async untilBeyond(generation: number, task: TaskRecord, signal: AbortSignal): Promise<void> {
+    const changes = await readUpTo(this.journal, new Changes(), task);
+    if (changes.generation > generation || isTerminal(task.state)) return;
+    using waiting = new Deadline(signal, { ref: false }).expect(WAIT_MS);
+    for await (const batch of this.journal.follow(task.id, task.head, waiting.signal)) {
+      for (const event of batch) changes.add(event);
+      if (changes.generation > generation) return;
+    }
+  }
+
   /**
    * Submits a message to a task that must have a generation, and throws `generation-mismatch` when it has another one. A
    * repeated message gets the response to its first send whatever the generation is now.
@@ -100,7 +113,7 @@ export class AgentTasks {
   async submitAt(generation: number, submission: Submission, taskId: string): Promise<Accepted> {
     for (;;) {
       const task = await this.require(submission.scope, taskId);
-      const { expected } = await changesUpTo(this.journal, task.id, task.head);
+      const { expected } = await readUpTo(this.journal, new Changes(), task);
       try {
         return await this.journal.submit({ ...submission, ifHead: expected === generation ? task.head : -1 });
       } catch (error) {
@@ -116,8 +129,7 @@ export class AgentTasks {
 
   /** Reads the task as it stood after the event `head`. */
   async readingAt(task: TaskIds, head: number): Promise<TaskReading> {
-    const reading = this.waiting.take(task, head);
-    await readUpTo(this.journal, reading, { id: task.id, head });
+    const reading = await readUpTo(this.journal, this.waiting.take(task, head), { id: task.id, head });
     this.waiting.keep(reading);
     return reading;
   }

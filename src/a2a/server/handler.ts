@@ -18,7 +18,6 @@ import { fromWireMessage, fromWireState, toWireMessage } from '../translate/cont
 import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
 import type { TaskView } from '../translate/task.js';
 import { AgentTasks, asksForAuth, endsRun, replyIn, type AgentTasksOptions } from './agent-tasks.js';
-import { untilBeyond } from './generations.js';
 import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
@@ -105,7 +104,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { currentGeneration: generation } = params as OfDraft;
     let record = await this.#tasks.require(scope, params.id);
     if (generation !== undefined) {
-      await untilBeyond(this.#journal, record, { generation, signal });
+      await this.#tasks.untilBeyond(generation, record, signal);
       record = await this.#tasks.require(scope, params.id);
     }
     return this.#tasks.read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });

@@ -183,11 +183,12 @@ function admittedParams<Name extends OperationName>(name: Name, request: Request
   admitCaller(name, request);
   admitViewer(name, request, isChange);
   const { codec, schema, oldSchema = schema, isUsual } = REQUESTS[name];
-  const isOld = request.context.requestedVersion === '0.3';
   const { dialect = DIALECT_1_0, params } = request;
   if (isUsual?.(params)) return codec.fromJSON(params);
   return codec.fromJSON(
-    parseAs(isOld ? oldSchema : schema, params, (violation) => dialect.violation(name, violation)),
+    parseAs(dialect.version === '0.3' ? oldSchema : schema, params, (violation) =>
+      dialect.violation(name, violation),
+    ),
   );
 }
 

@@ -43,11 +43,8 @@ export function createPushSender(options: PushSenderOptions): PushSender {
     return new WireView({ historyLength: DEFAULT_HISTORY_LENGTH, includeArtifacts: true, asked }, authorOf);
   };
   /** The Task as it stood after the event `head`. It is the same on each attempt, whatever has happened since. */
-  const readingAt = async ({ taskId: id, contextId }: PushDelivery, head: number): Promise<TaskReading> => {
-    const reading = new TaskReading({ id, contextId }, authorOf);
-    await readUpTo(options.journal, reading, { id, head });
-    return reading;
-  };
+  const readingAt = ({ taskId: id, contextId }: PushDelivery, head: number): Promise<TaskReading> =>
+    readUpTo(options.journal, new TaskReading({ id, contextId }, authorOf), { id, head });
   return {
     shown(delivery, events) {
       const changes = new Changes();

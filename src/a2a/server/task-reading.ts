@@ -122,14 +122,21 @@ export class WaitingTasks {
   }
 }
 
-/** Reads the log of a task up to and including `head`. */
-export async function readUpTo(
+interface LogReader {
+  /** The newest event that it has. Default: none. */
+  readonly head?: number;
+  add(event: TaskEvent): unknown;
+}
+
+/** Gives a reader the log of a task up to and including `head`, as far as it lacks it. Resolves with the reader. */
+export async function readUpTo<Reader extends LogReader>(
   journal: Pick<Journal, 'read'>,
-  reading: TaskReading,
+  reader: Reader,
   { id, head }: Pick<TaskRecord, 'id' | 'head'>,
-): Promise<void> {
-  for await (const events of readPages(journal, id, { after: reading.head, head }))
-    for (const event of events) reading.add(event);
+): Promise<Reader> {
+  for await (const events of readPages(journal, id, { after: reader.head ?? 0, head }))
+    for (const event of events) reader.add(event);
+  return reader;
 }
 
 const SEGMENT_BYTES = 500_000;

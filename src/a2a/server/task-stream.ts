@@ -7,8 +7,8 @@ import { toWireMessage, type MessageIds } from '../translate/content.js';
 import { toStreamResponse, type NumberedResponse, type ShownEvent } from '../translate/events.js';
 import { Changes, eventWithGeneration, wantsGeneration } from '../translate/generation.js';
 import type { TaskView } from '../translate/task.js';
-import { changesUpTo } from './generations.js';
 import { ShownText } from './shown-text.js';
+import { readUpTo } from './task-reading.js';
 import type { AuthorOf, TaskIds, TaskReading, WaitingTasks } from './task-reading.js';
 
 /** The choices of a stream about what it shows. */
@@ -93,7 +93,7 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
   #open: (() => Promise<StreamStart<Shown>>) | undefined;
   #rest!: StreamRest<Shown>;
   #text: ShownText | undefined;
-  #changes = new Changes();
+  readonly #changes = new Changes();
   #cursor = 0;
   #watched: AsyncIterator<Watched, void> | undefined;
   #ready: Shown[] = [];
@@ -148,7 +148,7 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
     const { task, view, after, signal } = rest;
     const { journal } = this.#source;
     this.#rest = rest;
-    if (view.isNumbered) this.#changes = await changesUpTo(journal, task.id, after);
+    if (view.isNumbered) await readUpTo(journal, this.#changes, { id: task.id, head: after });
     // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
     this.#cursor = view.isNumbered ? after : Math.max(0, after - 1);
     this.#watched = journal.watch(task.id, this.#cursor, signal);
