@@ -63,11 +63,9 @@ export class EventScrubber {
     const before = [...(body.isMessage ? [] : this.#endOthers(body.artifactId)), ...held];
     const isNew = body.replace || !(body.isMessage || this.#begun.has(body.artifactId));
     if (!body.isMessage) this.#begun.add(body.artifactId);
-    const begin = (): OpenText => {
-      const begun = { raw: '', returned: '', last: event, isNew, marksEnd: false };
-      return { ...begun, stream: this.#scrubber.stream() };
-    };
-    const text = continues ? open : begin();
+    const text: OpenText = continues
+      ? open
+      : { stream: this.#scrubber.stream(), raw: '', returned: '', last: event, isNew, marksEnd: false };
     text.last = event;
     text.marksEnd = body.lastChunk === undefined ? isEmitted && !body.isMessage : !body.lastChunk;
     this.#texts.set(body.artifactId, text);
@@ -84,10 +82,8 @@ export class EventScrubber {
   peek({ author, body }: LiveText): readonly LiveText[] {
     const open = this.#texts.get(body.artifactId);
     if (!open || open.isNew || open.last.author !== author) return [];
-    const text = this.#scrubber
-      .stream()
-      .push(open.raw + body.text)
-      .slice(open.returned.length);
+    const all = this.#scrubber.stream().push(open.raw + body.text);
+    const text = all.slice(open.returned.length);
     return text === '' ? [] : [{ author, body: { ...body, text, isLive: true } }];
   }
 

@@ -1,4 +1,5 @@
 import { LangoError, errorText } from '../core/errors.js';
+import { defined } from '../core/json.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
 import { ReleasingMap } from '../core/releasing-map.js';
@@ -235,13 +236,8 @@ export class Worker {
     });
   }
 
-  #loggerOf(task: TaskRecord): Logger {
-    const { trace } = task.grant;
-    return this.#options.logger.child({
-      task: task.id,
-      agent: task.agent,
-      ...(trace && { traceId: traceIdOf(trace) }),
-    });
+  #loggerOf({ id: task, agent, grant: { trace } }: TaskRecord): Logger {
+    return this.#options.logger.child(defined({ task, agent, traceId: trace && traceIdOf(trace) }));
   }
 }
 

@@ -10,7 +10,7 @@ import type { Scrubber } from '../../src/core/secrets.js';
 import { noScrubber } from '../../src/core/secrets.js';
 import type { EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../../src/core/task.js';
 import { Replay } from '../../src/journal/replay.js';
-import { runEndEvent } from '../../src/journal/run-end.js';
+import { runEndEvent } from '../../src/journal/run-work.js';
 import { TaskRun, type TaskRunOptions } from '../../src/journal/task-run.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 import type { Fence, NewTask, TaskHead, TaskStore } from '../../src/stores/tasks.js';

@@ -46,6 +46,7 @@ interface Subscription<Shown> extends Stream<Shown> {
 
 /** The tasks of one agent in the journal, as those may see them who send it messages: over any binding, or in this process. */
 export class AgentTasks {
+  readonly agent: AgentProfile;
   readonly journal: Journal;
   readonly authorOf: AuthorOf;
   /** The readings of tasks that wait for a further message. */
@@ -54,13 +55,10 @@ export class AgentTasks {
 
   constructor(options: AgentTasksOptions) {
     this.#options = options;
+    this.agent = options.agent;
     this.journal = options.journal;
     this.authorOf = (event) => event.author ?? options.rootAgentName;
     this.waiting = new WaitingTasks(this.authorOf);
-  }
-
-  get agent(): AgentProfile {
-    return this.#options.agent;
   }
 
   /** Throws `not-found` also for the tasks of other callers and of other agents. */

@@ -185,11 +185,8 @@ function admittedParams<Name extends OperationName>(name: Name, request: Request
   const { codec, schema, oldSchema = schema, isUsual } = REQUESTS[name];
   const { dialect = DIALECT_1_0, params } = request;
   if (isUsual?.(params)) return codec.fromJSON(params);
-  return codec.fromJSON(
-    parseAs(dialect.version === '0.3' ? oldSchema : schema, params, (violation) =>
-      dialect.violation(name, violation),
-    ),
-  );
+  const ownSchema = dialect.version === '0.3' ? oldSchema : schema;
+  return codec.fromJSON(parseAs(ownSchema, params, (violation) => dialect.violation(name, violation)));
 }
 
 /** Throws `forbidden` for a caller without the agent's scope, before its parameters are checked. */

@@ -108,10 +108,7 @@ function openIfPossible(delivery: PushDelivery, sealer: Sealer): SealedPush {
   }
 }
 
-function authentication(
-  { scheme }: PushDelivery,
-  { token, credentials }: SealedPush,
-): Readonly<Record<string, string>> {
+function authentication({ scheme }: PushDelivery, { token, credentials }: SealedPush) {
   const isAuthorized = scheme !== undefined && credentials !== undefined;
   return {
     ...(isAuthorized && { Authorization: `${scheme} ${credentials}` }),

@@ -3,8 +3,6 @@ import {
   Metadata,
   type MethodDefinition,
   type Server,
-  type ServerUnaryCall,
-  type ServerWritableStream,
   type UntypedServiceImplementation,
   type sendUnaryData,
 } from '@grpc/grpc-js';
@@ -19,15 +17,12 @@ import {
   versionIn,
 } from '../service-parameters.js';
 import { stallMs, type StreamLimits, type StreamSlots } from '../stream-slots.js';
-import { EventWriter, UnreadResponses } from './flow-control.js';
+import { EventWriter, UnreadResponses, type StreamCall, type UnaryCall } from './flow-control.js';
 import { grpcCall, textIn, type AnyCall, type Gate } from './gate.js';
 import type { GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
 
 const LARGE_BYTES = 64 * 1024;
-
-type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
-type StreamCall = ServerWritableStream<Buffer, Buffer>;
 
 export interface ServiceOptions {
   /** By name; read at each call. */
@@ -86,14 +81,14 @@ export class A2aService {
   }
 
   async #stream(method: GrpcMethod, operation: StreamOperation, call: StreamCall): Promise<void> {
-    const { slots, limits, closing, logger } = this.#options;
+    const { slots, limits, closing, gate, logger } = this.#options;
     try {
       const request = await this.#open(method, call);
       const { scope, signal } = request.call;
       const writer = new EventWriter(call, limits);
       await slots.hold(scope, async () => {
         for await (const event of operation.events(request)) {
-          this.#options.gate.admissionOf(call).held.set(0);
+          gate.admissionOf(call).held.set(0);
           await writer.write(method.encodeEvent(event), signal);
         }
         await writer.flush(signal);
@@ -103,15 +98,10 @@ export class A2aService {
       call.end();
     } catch (error) {
       call.emit('error', statusOf(error, { path: method.path, logger }));
-      this.#cutLater(call);
+      // The status waits behind unread events, so a reader that stays behind is cut; it can resume by its cursor.
+      const timer = setTimeout(() => gate.admissionOf(call).cut(), stallMs(limits)).unref();
+      call.once('cancelled', () => clearTimeout(timer));
     }
-  }
-
-  /** The status waits behind unread events, so a reader that stays behind is cut; it can resume by its cursor. */
-  #cutLater(call: StreamCall): void {
-    const { gate, limits } = this.#options;
-    const timer = setTimeout(() => gate.admissionOf(call).cut(), stallMs(limits)).unref();
-    call.once('cancelled', () => clearTimeout(timer));
   }
 
   /** Checks the protocol version, then the parameters' size, then the agent. */
