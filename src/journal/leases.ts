@@ -52,8 +52,7 @@ export class Leases {
   /** Claims unfinished tasks, now and at each renewal. */
   async start(): Promise<void> {
     this.#isStopped = false;
-    this.#timer = setInterval(() => void this.#renewAndClaim(), LEASE_RENEW_MS);
-    this.#timer.unref();
+    this.#timer = setInterval(() => void this.#renewAndClaim(), LEASE_RENEW_MS).unref();
     await this.claim();
   }
 

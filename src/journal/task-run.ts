@@ -22,7 +22,7 @@ const LEAVE_GRACE_MS = 50;
 export interface TaskRunOptions extends RunAppendsOptions {
   readonly task: TaskRecord;
   readonly store: RunAppendsOptions['store'] & Pick<TaskStore, 'get' | 'readSession'>;
-  /** Limits what the tasks of the owner take. */
+  /** Limits what the tasks of an owner take. Default: nothing does. */
   readonly disk?: TaskDisk | undefined;
   /** Opens the logger, when something is to be logged. */
   readonly openLogger: () => Logger;

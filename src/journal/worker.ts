@@ -12,16 +12,15 @@ import { Leases } from './leases.js';
 import type { Replay } from './replay.js';
 import { RunSlots } from './run-slots.js';
 import { cancelDelegations, workOn, type RunWorkOptions } from './run-work.js';
-import type { TaskDisk } from './task-disk.js';
 import { TaskPast, endUnreadable } from './task-past.js';
 import { FirstAppend } from './run-appends.js';
-import { TaskRun } from './task-run.js';
+import { TaskRun, type TaskRunOptions } from './task-run.js';
 
-export interface WorkerOptions extends RunWorkOptions {
+type RunOptions = Pick<TaskRunOptions, 'worker' | 'disk' | 'eventsPerTask'>;
+
+export interface WorkerOptions extends RunWorkOptions, RunOptions {
   readonly store: TaskStore;
   readonly logger: Logger;
-  /** Names this process in leases. */
-  readonly worker: string;
   /** Runs at the same time, at each level of delegation. */
   readonly concurrentRuns: number;
   /** The most of them for one owner. Default: only as many as leave some to others. */
@@ -29,10 +28,6 @@ export interface WorkerOptions extends RunWorkOptions {
   /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
   readonly queuedTasks: number;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
-  /** Limits what the tasks of an owner take. Default: nothing does. */
-  readonly disk?: TaskDisk | undefined;
-  /** The most events one task may have. */
-  readonly eventsPerTask: number;
   /** Called when a run of this process has more text that is not durable yet. */
   readonly onLiveText: (taskId: string) => void;
   /** The time that `stop` waits for the steps that are under way. Default: none. */

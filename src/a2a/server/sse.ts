@@ -25,6 +25,7 @@ const LAST_CHUNK = '0\r\n\r\n';
 /** The limits of event streams on this node. */
 export interface Streaming {
   readonly limits: StreamLimits;
+  /** Shared by all transports. */
   readonly slots: StreamSlots;
 }
 
