@@ -47,7 +47,9 @@ export class EventScrubber {
       const { id } = body.artifact;
       this.#begun.add(id);
       const whole = { lastChunk: true, ...scrubEvent(body, this.#scrubber) };
-      return [...this.#endOthers(id), ...this.#end(id), { author, body: whole }];
+      const open = this.#texts.get(id);
+      this.#texts.delete(id);
+      return [...this.#endOthers(id), ...(open ? rest(open) : []), { author, body: whole }];
     }
     const scrubbed = { author, body: scrubEvent(body, this.#scrubber) };
     if (body.type === 'activity' && endsText(body.activity))
@@ -85,13 +87,6 @@ export class EventScrubber {
     const all = this.#scrubber.stream().push(open.raw + body.text);
     const text = all.slice(open.returned.length);
     return text === '' ? [] : [{ author, body: { ...body, text, isLive: true } }];
-  }
-
-  /** Returns the held back rest of an artifact's text. A whole artifact with the same id follows. */
-  #end(artifactId: string): readonly NewEvent[] {
-    const open = this.#texts.get(artifactId);
-    this.#texts.delete(artifactId);
-    return open ? rest(open) : [];
   }
 
   /** Ends the other texts whose agent says nothing of their end. */

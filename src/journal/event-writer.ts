@@ -49,10 +49,7 @@ interface EventWriterOptions {
   readonly onFailure: (error: LangoError) => void;
 }
 
-interface Waiting {
-  readonly resolve: () => void;
-  readonly reject: (error: LangoError) => void;
-}
+type Waiting = Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'>;
 
 /** Writes the events of one run, in order, without secrets, with text deltas joined. Stops for good at the first failure. */
 export class EventWriter {

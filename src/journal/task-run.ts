@@ -81,7 +81,11 @@ export class TaskRun implements Run {
       limit: options.eventsPerTask,
       head: replay.head,
       artifacts: replay.artifacts,
-      onAppended: (head, count) => this.#onAppended(head, count),
+      onAppended: (head, count) => {
+        // Events that this run wrote need no read, unless somebody else appended in between.
+        if (head === this.#seen + count) this.#seen = head;
+        this.notify(head);
+      },
       onFailure: (error) => this.abort(error),
       onLiveText: options.onLiveText ?? (() => {}),
     });
@@ -252,12 +256,6 @@ export class TaskRun implements Run {
     } finally {
       this.#reading = false;
     }
-  }
-
-  /** Events that this run wrote need no read, unless somebody else appended in between. */
-  #onAppended(head: number, count: number): void {
-    if (head === this.#seen + count) this.#seen = head;
-    this.notify(head);
   }
 
   #onEvent(event: TaskEvent): void {

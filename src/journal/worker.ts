@@ -12,7 +12,7 @@ import { Leases } from './leases.js';
 import type { Replay } from './replay.js';
 import { RunSlots } from './run-slots.js';
 import { cancelDelegations, workOn, type RunWorkOptions } from './run-work.js';
-import { TaskPast, endUnreadable } from './task-past.js';
+import { TaskPast } from './task-past.js';
 import { FirstAppend } from './run-appends.js';
 import { TaskRun, type TaskRunOptions } from './task-run.js';
 
@@ -171,8 +171,7 @@ export class Worker {
       (replay) => this.#begin(task, replay),
       async (error: unknown) => {
         // Its store may be closed: the next start reads it again.
-        if (!this.#leases.isStopped)
-          await endUnreadable(task, error, { store: this.#options.store, logger: this.#loggerOf(task) });
+        if (!this.#leases.isStopped) await this.#past.endUnreadable(task, error, this.#loggerOf(task));
         this.#releaseSlot(task);
       },
     );
