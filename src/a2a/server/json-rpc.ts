@@ -37,7 +37,8 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
     try {
       body = await exchange.readJson();
     } catch (error) {
-      refuseJson(error);
+      if (isLangoError(error, 'invalid-input')) throw new JsonRpcFault(PARSE_ERROR, error.message);
+      throw error;
     }
     // The response to an invalid request, or one of an unknown version, has its id, when that can be read.
     if (isJsonObject(body) && isId(body['id'])) id = idTextOf(body);
@@ -69,12 +70,9 @@ async function carryOut(operation: Operation, request: Request): Promise<void> {
 }
 
 function sendFault(exchange: HttpExchange, { status, headers, body }: Fault, asEvent: boolean): void {
-  if (asEvent && status === 200)
-    sendJson(exchange, {
-      ...{ status, type: 'text/event-stream', headers },
-      body: `data: ${onOneLine(body)}\n\n`,
-    });
-  else sendJson(exchange, { status, type: JSON_TYPE, body, headers });
+  const isEvent = asEvent && status === 200;
+  const type = isEvent ? 'text/event-stream' : JSON_TYPE;
+  sendJson(exchange, { status, type, headers, body: isEvent ? `data: ${onOneLine(body)}\n\n` : body });
 }
 
 /** Holds neither the body nor the parameters: a stream has it for as long as it lasts. */
@@ -128,12 +126,6 @@ class JsonRpcFault extends Error {
     super(message);
     this.code = code;
   }
-}
-
-/** Throws the error of a body that could not be read as JSON. */
-function refuseJson(error: unknown): never {
-  if (isLangoError(error, 'invalid-input')) throw new JsonRpcFault(PARSE_ERROR, error.message);
-  throw error;
 }
 
 /** The id is absent in a notification. */

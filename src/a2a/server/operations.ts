@@ -81,7 +81,6 @@ interface UnaryRow<Sent, Result> extends Row<Sent, Promise<Result>> {
 }
 
 type Events = AsyncGenerator<StreamResponse, void, undefined>;
-type StreamRow<Sent> = Row<Sent, Events>;
 
 export const OPERATIONS = {
   SendMessage: unary('SendMessage', {
@@ -165,7 +164,7 @@ function unary<Name extends OperationName, Result>(
   };
 }
 
-function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Name]>): StreamOperation {
+function stream<Name extends OperationName>(name: Name, row: Row<Params[Name], Events>): StreamOperation {
   return {
     name,
     kind: 'stream',

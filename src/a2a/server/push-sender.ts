@@ -9,13 +9,13 @@ import type { Journal } from '../../core/journal.js';
 import type { JsonObject } from '../../core/json.js';
 import type { TaskEvent } from '../../core/task.js';
 import { Changes } from '../translate/generation.js';
-import { replyIn } from './agent-tasks.js';
+import { replyIn, type AgentTasksOptions } from './agent-tasks.js';
 import type { SealedPush } from './push-configs.js';
 import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo, type AuthorOf } from './task-reading.js';
 import { WireView } from './task-stream.js';
 import { SCHEMA_DIALECT } from './v03/dialect.js';
 
-interface PushSenderOptions {
+interface PushSenderOptions extends Pick<AgentTasksOptions, 'rootAgentName'> {
   /** The egress client: it checks addresses, and bounds time and size. */
   readonly fetch: typeof fetch;
   readonly journal: Pick<Journal, 'read'>;
@@ -23,8 +23,6 @@ interface PushSenderOptions {
   readonly keys: ReadKeys;
   /** The address of this node; receivers find its keys below it. */
   readonly issuer: () => string;
-  /** The author of events that name none (requirement A2). */
-  readonly rootAgentName: string;
   readonly userAgent: string;
 }
 

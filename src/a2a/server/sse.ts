@@ -132,11 +132,16 @@ class EventStream {
     void this.#end();
   };
 
+  /** Sends the rest and ends the stream. Resolves once the reader has taken it or was cut. */
   async #end(): Promise<void> {
     if (this.#closing.aborted) void this.#send(GOODBYE);
     try {
       await this.#pumped.events.return?.();
-      await this.#close();
+      clearInterval(this.#heartbeat);
+      clearImmediate(this.#flushSoon);
+      if (this.#response.destroyed) return;
+      this.#response.end(this.#chunk(this.#pending) + (this.#isChunked ? LAST_CHUNK : ''));
+      if (this.#response.writableLength > 0) await this.#readerTakes('finish');
     } finally {
       this.#pumped.slot[Symbol.dispose]();
     }
@@ -149,15 +154,6 @@ class EventStream {
     return this.#pending.length + this.#response.writableLength > this.#pumped.limits.streamBufferBytes
       ? this.#drained()
       : undefined;
-  }
-
-  /** Sends the rest and ends the stream. Resolves once the reader has taken it or was cut; never rejects. */
-  async #close(): Promise<void> {
-    clearInterval(this.#heartbeat);
-    clearImmediate(this.#flushSoon);
-    if (this.#response.destroyed) return;
-    this.#response.end(this.#chunk(this.#pending) + (this.#isChunked ? LAST_CHUNK : ''));
-    if (this.#response.writableLength > 0) await this.#readerTakes('finish');
   }
 
   /** node:http holds headers that leave in one text with the body in 50 pieces, for as long as the stream lasts. */

@@ -7,20 +7,16 @@ import { toWireMessage, type MessageIds } from '../translate/content.js';
 import { toStreamResponse, type NumberedResponse, type ShownEvent } from '../translate/events.js';
 import { Changes, eventWithGeneration, wantsGeneration } from '../translate/generation.js';
 import type { TaskView } from '../translate/task.js';
-import { ShownText } from './shown-text.js';
+import { ShownText, type ShownTextOptions } from './shown-text.js';
 import { readUpTo } from './task-reading.js';
 import type { AuthorOf, TaskIds, TaskReading, WaitingTasks } from './task-reading.js';
 
 /** The choices of a stream about what it shows. */
-export interface StreamView<Shown> {
+export interface StreamView<Shown> extends Pick<ShownTextOptions, 'showsWhole' | 'showsMessages'> {
   /** The task as it stood when the stream began. */
   readonly snapshot: (reading: TaskReading) => Shown;
   /** Undefined for an event that is not shown. What is shown without a number has no generation. */
   readonly event: (event: ShownEvent, contextId: string, generation?: number) => Shown | undefined;
-  /** Whether an event is shown whole after a part of its text was shown live. Otherwise only the rest of it is. */
-  readonly showsWhole: boolean;
-  /** Whether live text of messages is shown. */
-  readonly showsMessages: boolean;
   /** The message that an executor published in place of a task. */
   readonly reply: (message: Message, ids: MessageIds) => Shown;
   /** Whether `event` gets the true generation, which costs a reading of the task. */

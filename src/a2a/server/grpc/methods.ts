@@ -13,16 +13,10 @@ export interface GrpcMethod {
   readonly path: string;
   readonly dialect: Dialect;
   readonly operation: Operation;
-  /** Decodes a request. Throws `invalid-input`. */
-  decode(bytes: Buffer): GrpcRequest;
+  /** Decodes a request. Throws `invalid-input`. The tenant is empty when it names no agent: then it is the root agent. */
+  decode(bytes: Buffer): { readonly tenant: string; readonly params: unknown };
   encode(result: OperationResult): Buffer;
   encodeEvent(event: StreamResponse): Buffer;
-}
-
-interface GrpcRequest {
-  /** The agent that the request names; empty when it names none: the root agent. */
-  readonly tenant: string;
-  readonly params: unknown;
 }
 
 /** The service of A2A 1.0 (section 10). Its messages have the same JSON as those of the other bindings. */

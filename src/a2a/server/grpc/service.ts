@@ -7,7 +7,6 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { assertJsonValue } from '../../../core/json.js';
-import type { Logger } from '../../../core/logger.js';
 import { toCallContext, type Call } from '../../translate/call.js';
 import type { PublishedAgent, Request, StreamOperation, UnaryOperation } from '../operations.js';
 import {
@@ -18,13 +17,13 @@ import {
 } from '../service-parameters.js';
 import { stallMs, type StreamLimits, type StreamSlots } from '../stream-slots.js';
 import { EventWriter, UnreadResponses, type StreamCall, type UnaryCall } from './flow-control.js';
-import { grpcCall, textIn, type AnyCall, type Gate } from './gate.js';
+import { grpcCall, textIn, type AnyCall, type Gate, type GateOptions } from './gate.js';
 import type { GrpcMethod } from './methods.js';
 import { NoSuchAgent, statusOf } from './status.js';
 
 const LARGE_BYTES = 64 * 1024;
 
-export interface ServiceOptions {
+export interface ServiceOptions extends Pick<GateOptions, 'closing' | 'logger'> {
   /** By name; read at each call. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   /** The agent for clients of 0.3, which cannot name one. */
@@ -37,8 +36,6 @@ export interface ServiceOptions {
     readonly answerBytesPerConnection: number;
   };
   readonly slots: StreamSlots;
-  readonly closing: AbortSignal;
-  readonly logger: Logger;
 }
 
 /** The methods of all versions of the protocol, over the same operations as the other bindings. */
@@ -116,19 +113,15 @@ export class A2aService {
     const name = tenant || root;
     const agent = agents.get(name);
     if (!agent) throw new NoSuchAgent(name);
-    this.#acknowledge(call);
-    const open = grpcCall(call, { ...gate.admissionOf(call), version, closing });
-    return { agent, params, dialect: method.dialect, context: toCallContext(open), call: open };
-  }
-
-  /** Sends the headers of the response: which of the extensions that the client named are in use. */
-  #acknowledge(call: AnyCall): void {
+    // The headers of the response say which of the extensions that the client named are in use.
     const metadata = new Metadata();
-    for (const name of EXTENSIONS_PARAMETERS) {
-      const activated = activatedExtensions(textIn(call.metadata, name));
-      if (activated !== '') metadata.set(name, activated);
+    for (const parameter of EXTENSIONS_PARAMETERS) {
+      const activated = activatedExtensions(textIn(call.metadata, parameter));
+      if (activated !== '') metadata.set(parameter, activated);
     }
     call.sendMetadata(metadata);
+    const open = grpcCall(call, { ...gate.admissionOf(call), version, closing });
+    return { agent, params, dialect: method.dialect, context: toCallContext(open), call: open };
   }
 }
 

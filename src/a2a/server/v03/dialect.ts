@@ -22,8 +22,6 @@ interface Notation {
   readonly choice: (kind: Kind, value: JsonObject) => JsonObject;
   /** Whether a send with this value of `blocking` waits for the end. */
   readonly waits: (blocking: Json | undefined) => boolean;
-  /** Reads the parameters that name a push config. */
-  readonly configName: (params: JsonObject) => JsonObject;
   readonly config: (config: JsonObject) => JsonObject;
   readonly configs: (configs: readonly JsonObject[]) => Json;
   readonly security: SecurityNotation;
@@ -31,7 +29,7 @@ interface Notation {
     readonly renames: Renames;
     /** The path of a push config in the parameters that create it. */
     readonly config: string;
-    /** The names of the fields that name a push config. */
+    /** The names of the fields that name a push config, where they differ. */
     readonly configName: Readonly<Record<string, string>>;
     readonly role: string;
   };
@@ -88,7 +86,6 @@ export const SCHEMA_DIALECT: Dialect = createDialect({
   withKind: (kind, value) => ({ kind: KINDS[kind], ...value }),
   choice: (kind, value) => ({ kind: KINDS[kind], ...value }),
   waits: (blocking) => blocking !== false,
-  configName: ({ id, pushNotificationConfigId }) => ({ taskId: id, id: pushNotificationConfigId }),
   config: (config) => ({ taskId: config['taskId'], pushNotificationConfig: toPushConfig(config) }),
   configs: (configs) => configs,
   security: 'schema',
@@ -111,7 +108,6 @@ export const PROTO_DIALECT: Dialect = createDialect({
   choice: (kind, value) => ({ [kind]: value }),
   // Proto JSON leaves out a false.
   waits: (blocking) => blocking === true,
-  configName: ({ taskId, id }) => ({ taskId, id }),
   config: (config) => ({
     name: `tasks/${textIn(config['taskId'])}/pushNotificationConfigs/${textIn(config['id'])}`,
     pushNotificationConfig: toPushConfig(config),
@@ -218,8 +214,10 @@ function fromParams(notation: Notation, operation: OperationName, params: JsonOb
     }
     case 'GetTaskPushNotificationConfig':
     case 'DeleteTaskPushNotificationConfig':
-    case 'ListTaskPushNotificationConfigs':
-      return notation.configName(params);
+    case 'ListTaskPushNotificationConfigs': {
+      const names = notation.fields.configName;
+      return { taskId: params[names['taskId'] ?? 'taskId'], id: params[names['id'] ?? 'id'] };
+    }
     default:
       return { id, historyLength, metadata };
   }
