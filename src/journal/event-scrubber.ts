@@ -1,7 +1,6 @@
-import type { Origin } from '../core/origin.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
 import { endsText } from '../core/activity.js';
-import type { EventBody, LiveText, NewEvent } from '../core/task.js';
+import type { EventBody, LiveText, NewEvent, TextDelta } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 import { scrubEvent } from '../scrub/data.js';
 
@@ -117,10 +116,10 @@ export class EventScrubber {
 function rest(open: OpenText, lastChunk = false): readonly NewEvent[] {
   open.raw = '';
   open.returned = '';
-  return textOf(open, { text: open.stream.end(), from: undefined }, lastChunk && open.marksEnd);
+  return textOf(open, { text: open.stream.end() }, lastChunk && open.marksEnd);
 }
 
-type Said = { readonly text: string; readonly from: Origin | undefined };
+type Said = Pick<TextDelta, 'text' | 'from'>;
 
 function textOf(open: OpenText, { text, from }: Said, isEnd = false): readonly NewEvent[] {
   if (text === '' && (!isEnd || open.isNew)) return [];

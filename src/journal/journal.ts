@@ -6,14 +6,7 @@ import { textOf, type Message } from '../core/message.js';
 import { repliesIn, questionsIn } from '../core/questions.js';
 import { DECISION, decisionIn } from '../core/decisions.js';
 import { noSecrets, type Scrubber, type SecretGuard } from '../core/secrets.js';
-import type {
-  AcceptOutcome,
-  EarlierMessage,
-  NewFork,
-  NewInput,
-  NewTask,
-  TaskStore,
-} from '../stores/tasks.js';
+import type { EarlierMessage, NewFork, NewInput, NewTask, TaskStore } from '../stores/tasks.js';
 import { isTerminal, type Question, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 import { scrubData, scrubEvent, scrubMessage } from '../scrub/data.js';
@@ -151,10 +144,7 @@ export class RunningJournal implements Journal {
     return (named ?? waiting[0])?.id;
   }
 
-  async #addInput(
-    submission: Submission,
-    target: Pick<NewInput, 'taskId' | 'isSame'>,
-  ): Promise<AcceptOutcome> {
+  async #addInput(submission: Submission, target: Pick<NewInput, 'taskId' | 'isSame'>) {
     const { scope, agent, contextId } = submission;
     const { taskId } = target;
     const { disk, eventsPerTask } = this.#options;

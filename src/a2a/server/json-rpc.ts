@@ -21,8 +21,6 @@ const INVALID_PARAMS = -32602;
 /** Errors of the server and of the transport have an HTTP status of their own; all others have 200. */
 const OWN_STATUS: readonly number[] = [-32000, -32603];
 
-type Id = string | number | null;
-
 /** Serves one JSON-RPC 2.0 request (A2A 1.0 section 9). Resolves with true, and never rejects. */
 export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent, streaming: Streaming) {
   let id = 'null';
@@ -141,7 +139,7 @@ function toEnvelope(body: unknown) {
   return { id, method, params };
 }
 
-function isId(value: unknown): value is Id | undefined {
+function isId(value: unknown): value is string | number | null | undefined {
   return value === undefined || value === null || typeof value === 'string' || typeof value === 'number';
 }
 

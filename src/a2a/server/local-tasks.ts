@@ -65,10 +65,7 @@ export class LocalTasks implements TaskCalls {
     await this.#tasks.journal.cancel(scope, id);
   }
 
-  async find(
-    { contextId, id }: { readonly contextId: string; readonly id: string },
-    call: TaskCall,
-  ): Promise<string | undefined> {
+  async find({ contextId, id }: { readonly contextId: string; readonly id: string }, call: TaskCall) {
     const { journal, agent } = this.#tasks;
     const query = { agent: agent.name, contextId, pageSize: MAX_TASKS };
     const { tasks } = await journal.list(scopeOf(call), query);
