@@ -1,4 +1,3 @@
-import type { Task } from '@a2a-js/sdk';
 import type { AgentProfile } from '../../core/agent.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
@@ -10,11 +9,9 @@ import { Deadline } from '../../core/time.js';
 import type { Call } from '../translate/call.js';
 import type { MessageIds } from '../translate/content.js';
 import { chainIn, type ChainMark } from '../translate/extensions.js';
-import { Changes, wantsGeneration } from '../translate/generation.js';
-import { TaskFold, type TaskView } from '../translate/task.js';
+import { Changes } from '../translate/generation.js';
 import { assertInputModes } from './modes.js';
-import { TaskReading, WaitingTasks, readUpTo } from './task-reading.js';
-import type { AuthorOf, TaskIds } from './task-reading.js';
+import { WaitingTasks, readUpTo, type AuthorOf, type TaskIds, type TaskReading } from './task-reading.js';
 import { TaskStream, endsTask, type StreamRest } from './task-stream.js';
 
 export interface AgentTasksOptions {
@@ -32,7 +29,6 @@ export interface AgentTasksOptions {
 
 /** The longest time that a client waits for a change; it then gets the task as it is, and asks again. */
 const WAIT_MS = 25_000;
-const NO_EVENTS = new TaskFold();
 
 type Stream<Shown> = Pick<StreamRest<Shown>, 'view' | 'signal'>;
 type SentStream<Shown> = Stream<Shown> & { readonly accepted: Accepted };
@@ -66,14 +62,6 @@ export class AgentTasks {
     const record = await this.journal.get(scope, taskId);
     if (record?.agent === this.agent.name) return record;
     throw new LangoError('not-found', `Task not found. There is no task ${taskId}.`);
-  }
-
-  /** Builds a task from its record, and from its log as far as the view needs it. */
-  async read(record: TaskRecord, view: TaskView): Promise<Task> {
-    const needsLog = view.historyLength !== 0 || view.includeArtifacts || wantsGeneration(view.asked);
-    if (!needsLog) return NO_EVENTS.toTask(record, view);
-    const reading = await readUpTo(this.journal, new TaskReading(record, this.authorOf), record);
-    return reading.toTask(view);
   }
 
   /** Makes the submission of a message. Throws when the agent does not take it, or its task must not start. */

@@ -12,17 +12,18 @@ import type {
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
 import type { Accepted, Journal } from '../../core/journal.js';
-import type { TaskEvent } from '../../core/task.js';
+import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { callOf, type Call } from '../translate/call.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
+import { wantsGeneration } from '../translate/generation.js';
 import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
-import type { TaskView } from '../translate/task.js';
+import { TaskFold, type TaskView } from '../translate/task.js';
 import { AgentTasks, asksForAuth, endsRun, replyIn, type AgentTasksOptions } from './agent-tasks.js';
 import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import { requestForExecutor, type OfDraft } from './requests.js';
-import { DEFAULT_HISTORY_LENGTH } from './task-reading.js';
+import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo } from './task-reading.js';
 import { WireView } from './task-stream.js';
 
 type Named = Readonly<Record<'id', string>>;
@@ -33,6 +34,7 @@ const DEFAULT_PAGE_SIZE = 50;
 const FIRST_READ = 256;
 /** The longest wait of a send that returns immediately for the first event of an executor. */
 const FIRST_EVENT_MS = 10_000;
+const NO_EVENTS = new TaskFold();
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
 interface AgentHandlerOptions extends Omit<AgentTasksOptions, 'inputModes'> {
@@ -107,7 +109,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
       await this.#tasks.untilBeyond(generation, record, signal);
       record = await this.#tasks.require(scope, params.id);
     }
-    return this.#tasks.read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
+    return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
   }
 
   async listTasks(params: ListTasksRequest, context: ServerCallContext) {
@@ -126,7 +128,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { historyLength = 0, includeArtifacts = false } = params;
     const view = { historyLength, includeArtifacts, asked };
     const tasks: Task[] = [];
-    for (const record of page.tasks) tasks.push(await this.#tasks.read(record, view));
+    for (const record of page.tasks) tasks.push(await this.#read(record, view));
     return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
   }
 
@@ -135,7 +137,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { id } = await this.#tasks.require(scope, params.id);
     const canceled = await this.#journal.cancel(scope, id);
     this.#tasks.waiting.forget(id);
-    return this.#tasks.read(canceled, { ...WHOLE_TASK, asked });
+    return this.#read(canceled, { ...WHOLE_TASK, asked });
   }
 
   resubscribe(params: Named, context: ServerCallContext) {
@@ -210,11 +212,11 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
    */
   async #begun(accepted: Accepted, view: TaskView, { scope, signal }: Call): Promise<WireMessage | Task> {
     const { task } = accepted;
-    if (!this.#options.agent.isExecutor) return this.#tasks.read(task, view);
+    if (!this.#options.agent.isExecutor) return this.#read(task, view);
     const enough = AbortSignal.timeout(FIRST_EVENT_MS);
     const reply = await this.#tasks.firstReply(accepted, AbortSignal.any([signal, enough]));
     if (reply) return toWireMessage(...reply);
-    return this.#tasks.read(await this.#tasks.require(scope, task.id), view);
+    return this.#read(await this.#tasks.require(scope, task.id), view);
   }
 
   /**
@@ -241,7 +243,15 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
       }
     }
     if (hasEnded) this.#tasks.waiting.keep(reading);
-    else if (reading.head < task.head) return this.#tasks.read(task, view);
+    else if (reading.head < task.head) return this.#read(task, view);
     return reply ? toWireMessage(...reply) : reading.toTask(view);
+  }
+
+  /** Builds a task from its record, and from its log as far as the view needs it. */
+  async #read(record: TaskRecord, view: TaskView): Promise<Task> {
+    const needsLog = view.historyLength !== 0 || view.includeArtifacts || wantsGeneration(view.asked);
+    if (!needsLog) return NO_EVENTS.toTask(record, view);
+    const reading = new TaskReading(record, this.#tasks.authorOf);
+    return (await readUpTo(this.#journal, reading, record)).toTask(view);
   }
 }
