@@ -34,7 +34,7 @@ import type { Tool } from './core/tool.js';
 import { keyFileFindings } from './http/authentication.js';
 import { sendError } from './http/errors.js';
 import { readTls, tlsFindings } from './http/tls.js';
-import { createJournal, type RunningJournal } from './journal/journal.js';
+import { RunningJournal } from './journal/journal.js';
 import { TaskDisk } from './journal/task-disk.js';
 import { openAudit } from './logging.js';
 import { rightForPath } from './owners/endpoints.js';
@@ -299,7 +299,7 @@ function openJournal(
   const { config, storage, metrics, agents, peers, guard: secrets, logger } = node;
   const { concurrentRuns, runsPerCaller, queuedTasks, drainSeconds } = config.server.limits;
   const limit = ownerTaskBytes(config);
-  return createJournal({
+  return new RunningJournal({
     disk: limit === undefined ? undefined : new TaskDisk({ use: storage.taskUse, limit, logger }),
     ...{ agents, peers, secrets, logger, concurrentRuns, runsPerCaller, queuedTasks, drainSeconds },
     store: metrics?.observeStore(storage.tasks) ?? storage.tasks,

@@ -1,4 +1,4 @@
-import type { TaskEvent } from '../core/task.js';
+import type { LiveText, TaskEvent } from '../core/task.js';
 
 /** One push config, in memory. */
 export interface QueuedConfig {
@@ -86,7 +86,7 @@ export function nextDelivery(shown: readonly TaskEvent[]): NextDelivery | undefi
   return { event, since: first.at, mayGrow: true };
 }
 
-type TextEvent = TaskEvent & { readonly body: Extract<TaskEvent['body'], { readonly type: 'text-delta' }> };
+type TextEvent = TaskEvent & LiveText;
 
 function joinText(event: TextEvent, next: TaskEvent): TextEvent | undefined {
   const { body } = next;

@@ -49,15 +49,12 @@ export class DeliveryWorker {
   /** Names this process in claims. */
   readonly #worker = newId();
   readonly #queue: DeliveryQueue;
-  readonly #configs = new Map<string, QueuedConfig>();
-  readonly #ofTask = new Map<string, Set<QueuedConfig>>();
+  /** The configs of each task, by their keys. */
+  readonly #configs = new Map<string, Map<string, QueuedConfig>>();
   /** Configs that wait for a point in time. `isForText`: only to gather more text. */
   readonly #timers = new Map<QueuedConfig, { readonly timer: NodeJS.Timeout; readonly isForText: boolean }>();
   readonly #working = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  #poll: NodeJS.Timeout | undefined;
-  #purge: NodeJS.Timeout | undefined;
-  #unsubscribe: (() => void) | undefined;
 
   constructor(options: DeliveryWorkerOptions) {
     this.#options = options;
@@ -66,19 +63,22 @@ export class DeliveryWorker {
 
   /** Continues where the last process stopped. */
   async start(): Promise<void> {
-    this.#unsubscribe = this.#options.tasks.onAppend((taskId) => this.#onAppend(taskId));
-    this.#options.pushes.onFreed(() => void this.#loadActive());
-    this.#poll = setInterval(() => void this.#loadActive(), POLL_MS).unref();
-    this.#purge = setInterval(() => void this.#forgetOld(), PURGE_MS).unref();
+    const { tasks, pushes } = this.#options;
+    const unsubscribe = tasks.onAppend((taskId) => this.#onAppend(taskId));
+    pushes.onFreed(() => void this.#loadActive());
+    const poll = setInterval(() => void this.#loadActive(), POLL_MS).unref();
+    const purge = setInterval(() => void this.#forgetOld(), PURGE_MS).unref();
+    this.#stopping.signal.addEventListener('abort', () => {
+      unsubscribe();
+      clearInterval(poll);
+      clearInterval(purge);
+    });
     await this.#loadActive();
   }
 
   /** Aborts the attempts under way without counting them. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#unsubscribe?.();
-    clearInterval(this.#poll);
-    clearInterval(this.#purge);
     for (const { timer } of this.#timers.values()) clearTimeout(timer);
     await Promise.all(this.#working);
     await this.#options.pushes
@@ -111,19 +111,18 @@ export class DeliveryWorker {
   }
 
   #admit(work: PushDelivery): void {
-    if (this.#configs.has(work.key)) return;
-    const config = { key: work.key, taskId: work.taskId, host: URL.parse(work.url)?.host ?? '' };
-    this.#configs.set(config.key, config);
-    const others = this.#ofTask.get(config.taskId);
-    if (others) others.add(config);
-    else this.#ofTask.set(config.taskId, new Set([config]));
+    const { key, taskId } = work;
+    const ofTask = this.#configs.get(taskId) ?? new Map<string, QueuedConfig>();
+    if (ofTask.has(key)) return;
+    const config = { key, taskId, host: URL.parse(work.url)?.host ?? '' };
+    this.#configs.set(taskId, ofTask.set(key, config));
     this.#schedule(config, work.nextAt);
   }
 
   #onAppend(taskId: string): void {
-    const configs = this.#ofTask.get(taskId);
+    const configs = this.#configs.get(taskId);
     if (!configs) return;
-    for (const config of configs) {
+    for (const config of configs.values()) {
       // New events do not end the pause after a failure.
       const waiting = this.#timers.get(config);
       if (waiting?.isForText === false) continue;
@@ -185,14 +184,8 @@ export class DeliveryWorker {
     const outcome = await this.#attempt(work, event);
     if (!outcome) return 'idle';
     await pushes.settle(work.key, this.#worker, outcome);
-    switch (outcome.kind) {
-      case 'delivered':
-        return { at: 0 };
-      case 'failed':
-        return { at: outcome.nextAt };
-      default:
-        return 'gone';
-    }
+    if (outcome.kind === 'failed') return { at: outcome.nextAt };
+    return outcome.kind === 'delivered' ? { at: 0 } : 'gone';
   }
 
   /** Undefined when the journal holds nothing more to send yet. */
@@ -242,10 +235,9 @@ export class DeliveryWorker {
 
   #forget(config: QueuedConfig): void {
     this.#queue.remove(config);
-    this.#configs.delete(config.key);
-    const others = this.#ofTask.get(config.taskId);
-    others?.delete(config);
-    if (others?.size === 0) this.#ofTask.delete(config.taskId);
+    const ofTask = this.#configs.get(config.taskId);
+    ofTask?.delete(config.key);
+    if (ofTask?.size === 0) this.#configs.delete(config.taskId);
   }
 
   #warn(message: string, error: unknown): void {

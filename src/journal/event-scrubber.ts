@@ -1,4 +1,3 @@
-import type { Origin } from '../core/origin.js';
 import type { ScrubStream, Scrubber } from '../core/secrets.js';
 import { endsText } from '../core/activity.js';
 import type { EventBody, LiveText, NewEvent, TextDelta } from '../core/task.js';
@@ -11,7 +10,7 @@ interface OpenText {
   raw: string;
   returned: string;
   /** The newest delta. Held back text is written with its author and artifact. */
-  last: NewEvent & { readonly body: TextDelta };
+  last: LiveText;
   /** True until the first text of an artifact that starts again was written. */
   isNew: boolean;
   /** Whether the journal marks the end of this text. */
@@ -47,7 +46,9 @@ export class EventScrubber {
       const { id } = body.artifact;
       this.#begun.add(id);
       const whole = { lastChunk: true, ...scrubEvent(body, this.#scrubber) };
-      return [...this.#endOthers(id), ...this.#end(id), { author, body: whole }];
+      const open = this.#texts.get(id);
+      this.#texts.delete(id);
+      return [...this.#endOthers(id), ...(open ? rest(open) : []), { author, body: whole }];
     }
     const scrubbed = { author, body: scrubEvent(body, this.#scrubber) };
     if (body.type === 'activity' && endsText(body.activity))
@@ -55,7 +56,7 @@ export class EventScrubber {
     return endsTexts(body) ? [...this.#endAll(endsAnswer(body)), scrubbed] : [scrubbed];
   }
 
-  #scrubText(event: NewEvent & { readonly body: TextDelta }, isEmitted: boolean): readonly NewEvent[] {
+  #scrubText(event: LiveText, isEmitted: boolean): readonly NewEvent[] {
     const { author, body } = event;
     const open = this.#texts.get(body.artifactId);
     const continues = open !== undefined && open.last.author === author && !body.replace;
@@ -63,11 +64,9 @@ export class EventScrubber {
     const before = [...(body.isMessage ? [] : this.#endOthers(body.artifactId)), ...held];
     const isNew = body.replace || !(body.isMessage || this.#begun.has(body.artifactId));
     if (!body.isMessage) this.#begun.add(body.artifactId);
-    const begin = (): OpenText => {
-      const begun = { raw: '', returned: '', last: event, isNew, marksEnd: false };
-      return { ...begun, stream: this.#scrubber.stream() };
-    };
-    const text = continues ? open : begin();
+    const text: OpenText = continues
+      ? open
+      : { stream: this.#scrubber.stream(), raw: '', returned: '', last: event, isNew, marksEnd: false };
     text.last = event;
     text.marksEnd = body.lastChunk === undefined ? isEmitted && !body.isMessage : !body.lastChunk;
     this.#texts.set(body.artifactId, text);
@@ -84,18 +83,9 @@ export class EventScrubber {
   peek({ author, body }: LiveText): readonly LiveText[] {
     const open = this.#texts.get(body.artifactId);
     if (!open || open.isNew || open.last.author !== author) return [];
-    const text = this.#scrubber
-      .stream()
-      .push(open.raw + body.text)
-      .slice(open.returned.length);
+    const all = this.#scrubber.stream().push(open.raw + body.text);
+    const text = all.slice(open.returned.length);
     return text === '' ? [] : [{ author, body: { ...body, text, isLive: true } }];
-  }
-
-  /** Returns the held back rest of an artifact's text. A whole artifact with the same id follows. */
-  #end(artifactId: string): readonly NewEvent[] {
-    const open = this.#texts.get(artifactId);
-    this.#texts.delete(artifactId);
-    return open ? rest(open) : [];
   }
 
   /** Ends the other texts whose agent says nothing of their end. */
@@ -126,10 +116,10 @@ export class EventScrubber {
 function rest(open: OpenText, lastChunk = false): readonly NewEvent[] {
   open.raw = '';
   open.returned = '';
-  return textOf(open, { text: open.stream.end(), from: undefined }, lastChunk && open.marksEnd);
+  return textOf(open, { text: open.stream.end() }, lastChunk && open.marksEnd);
 }
 
-type Said = { readonly text: string; readonly from: Origin | undefined };
+type Said = Pick<TextDelta, 'text' | 'from'>;
 
 function textOf(open: OpenText, { text, from }: Said, isEnd = false): readonly NewEvent[] {
   if (text === '' && (!isEnd || open.isNew)) return [];

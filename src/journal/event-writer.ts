@@ -31,12 +31,6 @@ export function taskIsFull(limit: number): LangoError {
   });
 }
 
-export interface AppendReport {
-  /** The head after the append. It grew by more than `count` if somebody else appended in between. */
-  readonly head: number;
-  readonly count: number;
-}
-
 interface EventWriterOptions {
   /** Stores events with the next numbers. Resolves with the new head once they are durable. */
   readonly append: (events: readonly NewEvent[]) => Promise<number>;
@@ -47,17 +41,15 @@ interface EventWriterOptions {
   readonly head: number;
   /** The artifacts that the task already has. */
   readonly artifacts: ReadonlySet<string>;
-  readonly onAppended: (report: AppendReport) => void;
+  /** Called with the head after an append. It grew by more than `count` if somebody else appended in between. */
+  readonly onAppended: (head: number, count: number) => void;
   /** Called when `liveText` returns more. */
   readonly onLiveText: () => void;
   /** Called once. Nothing is written afterwards. */
   readonly onFailure: (error: LangoError) => void;
 }
 
-interface Waiting {
-  readonly resolve: () => void;
-  readonly reject: (error: LangoError) => void;
-}
+type Waiting = Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'>;
 
 /** Writes the events of one run, in order, without secrets, with text deltas joined. Stops for good at the first failure. */
 export class EventWriter {
@@ -242,7 +234,7 @@ export class EventWriter {
       (head) => {
         this.#busy = false;
         this.#head = head;
-        this.#options.onAppended({ head, count: events.length });
+        this.#options.onAppended(head, events.length);
         for (const { resolve } of waiting) resolve();
         if (this.#urgent) this.#flush();
         else if (this.#pendingText > 0 || this.#previews.size > 0) this.#options.onLiveText();

@@ -6,14 +6,7 @@ import { textOf, type Message } from '../core/message.js';
 import { repliesIn, questionsIn } from '../core/questions.js';
 import { DECISION, decisionIn } from '../core/decisions.js';
 import { noSecrets, type Scrubber, type SecretGuard } from '../core/secrets.js';
-import type {
-  AcceptOutcome,
-  EarlierMessage,
-  NewFork,
-  NewInput,
-  NewTask,
-  TaskStore,
-} from '../stores/tasks.js';
+import type { EarlierMessage, NewFork, NewInput, NewTask, TaskStore } from '../stores/tasks.js';
 import { isTerminal, type Question, type Scope, type TaskEvent, type TaskRecord } from '../core/task.js';
 import { wellFormed } from '../core/text.js';
 import { scrubData, scrubEvent, scrubMessage } from '../scrub/data.js';
@@ -29,38 +22,20 @@ export interface JournalOptions extends Omit<WorkerOptions, 'worker' | 'secrets'
   readonly secrets?: WorkerOptions['secrets'];
 }
 
-export interface RunningJournal extends Journal {
-  /** Continues the tasks that an earlier process left unfinished. */
-  start(): Promise<void>;
-  /** Stores a fork and begins its run, as soon as one can begin. Rejects like `TaskStore.fork`. */
-  fork(entry: NewFork): Promise<TaskRecord>;
-  /**
-   * Ends the runs, each after its step under way, without closing their tasks, and their leases. The store stays open: new
-   * tasks are stored for another process or the next start, and followers still see what is appended.
-   */
-  stop(): Promise<void>;
-}
-
-export function createJournal(options: JournalOptions): RunningJournal {
-  return new TaskJournal(options);
-}
-
-class TaskJournal implements RunningJournal {
+export class RunningJournal implements Journal {
+  readonly #options: JournalOptions;
   readonly #store: TaskStore;
   readonly #worker: Worker;
   readonly #secrets: Pick<SecretGuard, 'scrubber'>;
-  readonly #eventsPerTask: number;
-  readonly #disk: JournalOptions['disk'];
   readonly #notifications: AppendNotifications;
 
   constructor(options: JournalOptions) {
+    this.#options = options;
     this.#store = options.store;
     this.#notifications = new AppendNotifications({
       store: options.store,
       liveText: (taskId, after) => this.#worker.liveText(taskId, after),
     });
-    this.#eventsPerTask = options.eventsPerTask;
-    this.#disk = options.disk;
     this.#secrets = options.secrets ?? noSecrets;
     this.#worker = new Worker({
       ...options,
@@ -70,6 +45,7 @@ class TaskJournal implements RunningJournal {
     });
   }
 
+  /** Continues the tasks that an earlier process left unfinished. */
   start(): Promise<void> {
     this.#store.onAppend((taskId, head) => {
       this.#notifications.notify(taskId, head);
@@ -78,6 +54,10 @@ class TaskJournal implements RunningJournal {
     return this.#worker.start();
   }
 
+  /**
+   * Ends the runs, each after its step under way, without closing their tasks, and their leases. The store stays open: new
+   * tasks are stored for another process or the next start, and followers still see what is appended.
+   */
   stop(): Promise<void> {
     return this.#worker.stop();
   }
@@ -105,13 +85,14 @@ class TaskJournal implements RunningJournal {
     return { task: outcome.task, seq: outcome.seq, repeated: outcome.kind === 'repeated' };
   }
 
+  /** Stores a fork and begins its run, as soon as one can begin. Rejects like `TaskStore.fork`. */
   async fork(entry: NewFork): Promise<TaskRecord> {
     const scrubber = this.#secrets.scrubber(entry.scope);
     const events = entry.events.map((event) => ({
       ...event,
       body: scrubEvent(wellFormed(event.body), scrubber),
     }));
-    await this.#disk?.admit(entry.scope, events);
+    await this.#options.disk?.admit(entry.scope, events);
     const task = await this.#store.fork({ ...entry, events });
     await this.#worker.claim();
     return task;
@@ -163,20 +144,19 @@ class TaskJournal implements RunningJournal {
     return (named ?? waiting[0])?.id;
   }
 
-  async #addInput(
-    submission: Submission,
-    target: Pick<NewInput, 'taskId' | 'isSame'>,
-  ): Promise<AcceptOutcome> {
+  async #addInput(submission: Submission, target: Pick<NewInput, 'taskId' | 'isSame'>) {
     const { scope, agent, contextId } = submission;
     const { taskId } = target;
+    const { disk, eventsPerTask } = this.#options;
     const task = await this.#store.get(scope, taskId);
     if (task?.agent !== agent) throw inputError('not-found', taskId);
     if (contextId !== undefined && contextId !== task.contextId)
       throw new LangoError('invalid-input', `The task ${taskId} belongs to another context.`);
     if (submission.mayDecide === false) assertNoDecision(submission.message, task);
-    if (isFull(task.head, this.#eventsPerTask) && !isTerminal(task.state))
-      throw taskIsFull(this.#eventsPerTask);
-    if (!isTerminal(task.state)) await this.#disk?.admit(scope, submission.message);
+    if (!isTerminal(task.state)) {
+      if (isFull(task.head, eventsPerTask)) throw taskIsFull(eventsPerTask);
+      await disk?.admit(scope, submission.message);
+    }
     return this.#worker.withSlot(task, async (lease) => {
       const outcome = await this.#store.addInput({ ...submission, ...target, lease });
       if (outcome.kind === 'not-found' || outcome.kind === 'already-ended')

@@ -2,15 +2,10 @@ import { LangoError, errorText } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import type { TaskRecord } from '../core/task.js';
 import { LEASE_MS, LEASE_RENEW_MS, type ClaimRoom, type TaskStore } from '../stores/tasks.js';
+import type { TaskRun } from './task-run.js';
 
 /** The pause after the start of a process before it continues a task that may crash it. */
 const SUSPECT_WAIT_MS = 2 * LEASE_MS;
-
-/** A run whose task is leased to this process. */
-interface LeasedRun {
-  abort(reason: LangoError): void;
-  notify(head: number): void;
-}
 
 interface LeasesOptions {
   readonly store: Pick<TaskStore, 'waits' | 'claim' | 'claimSuspect' | 'renew' | 'release'>;
@@ -24,7 +19,7 @@ interface LeasesOptions {
   /** Is called before each look for waiting tasks. */
   readonly beforeLook: () => void;
   /** The runs of stored tasks, by the id of the task. */
-  readonly runs: () => readonly (readonly [string, LeasedRun])[];
+  readonly runs: () => readonly (readonly [string, Pick<TaskRun, 'abort' | 'notify'>])[];
   readonly launch: (task: TaskRecord) => void;
 }
 
@@ -52,8 +47,7 @@ export class Leases {
   /** Claims unfinished tasks, now and at each renewal. */
   async start(): Promise<void> {
     this.#isStopped = false;
-    this.#timer = setInterval(() => void this.#renewAndClaim(), LEASE_RENEW_MS);
-    this.#timer.unref();
+    this.#timer = setInterval(() => void this.#renewAndClaim(), LEASE_RENEW_MS).unref();
     await this.claim();
   }
 

@@ -11,9 +11,7 @@ import {
 } from '../core/task.js';
 import type { Variation } from '../core/fork.js';
 
-type MessageBody = Extract<EventBody, { type: 'message' }>;
-
-export function inputOf({ seq, at }: Pick<TaskEvent, 'seq' | 'at'>, { message, request }: MessageBody) {
+export function inputOf({ seq, at }: Pick<TaskEvent, 'seq' | 'at'>, { message, request }: BodyOf<'message'>) {
   return { seq, at, message, ...(request && { request }) };
 }
 
@@ -196,14 +194,10 @@ class OpenDelegations {
 
 /** The questions of a task, according to its journal: which were asked, when a person was shown each, and which expired. */
 class AskedQuestions {
-  readonly #asked: Map<string, AskedQuestion>;
+  readonly byHash: Map<string, AskedQuestion>;
 
   constructor(earlier?: AskedQuestions) {
-    this.#asked = new Map(earlier ? earlier.#asked : []);
-  }
-
-  get byHash(): ReadonlyMap<string, AskedQuestion> {
-    return this.#asked;
+    this.byHash = new Map(earlier ? earlier.byHash : []);
   }
 
   /** Events come in order, each once. */
@@ -211,16 +205,19 @@ class AskedQuestions {
     switch (body.type) {
       case 'question': {
         const { question } = body;
-        if (!this.#asked.has(question.hash)) this.#asked.set(question.hash, { seq, question });
+        if (!this.byHash.has(question.hash)) this.byHash.set(question.hash, { seq, question });
         break;
       }
       case 'status':
-      case 'run-end':
-        for (const { hash } of body.questions ?? []) this.#setOnce(hash, { shownAt: seq });
-        this.#noteAlone(body.questions?.filter(({ kind }) => kind === 'input') ?? [], seq);
+      case 'run-end': {
+        const { questions = [] } = body;
+        for (const { hash } of questions) this.#setOnce(hash, { shownAt: seq });
+        const [only, ...others] = questions.filter(({ kind }) => kind === 'input');
+        if (only && others.length === 0) this.#setOnce(only.hash, { aloneAt: seq });
         break;
+      }
       case 'question-expiry':
-        for (const { question } of this.#asked.values()) {
+        for (const { question } of this.byHash.values()) {
           if ((question.expiresAt ?? Infinity) <= at) this.#setOnce(question.hash, { expiredAt: seq });
         }
         break;
@@ -231,16 +228,12 @@ class AskedQuestions {
 
   /** Ends the time of all questions. */
   close(seq: number): void {
-    for (const hash of this.#asked.keys()) this.#setOnce(hash, { expiredAt: seq });
-  }
-
-  #noteAlone([only, ...others]: readonly Question[], seq: number): void {
-    if (only && others.length === 0) this.#setOnce(only.hash, { aloneAt: seq });
+    for (const hash of this.byHash.keys()) this.#setOnce(hash, { expiredAt: seq });
   }
 
   /** Sets fields of a question that are not set yet. */
   #setOnce(hash: string, fields: Pick<AskedQuestion, 'shownAt' | 'aloneAt' | 'expiredAt'>): void {
-    const asked = this.#asked.get(hash);
-    if (asked) this.#asked.set(hash, { ...fields, ...asked });
+    const asked = this.byHash.get(hash);
+    if (asked) this.byHash.set(hash, { ...fields, ...asked });
   }
 }

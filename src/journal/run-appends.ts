@@ -1,8 +1,9 @@
 import { LangoError, isLangoError } from '../core/errors.js';
 import type { Run } from '../core/run.js';
-import type { EventType, NewEvent } from '../core/task.js';
+import type { EventType, NewEvent, TaskRecord } from '../core/task.js';
 import { backoffMs, pause } from '../core/time.js';
-import type { Fence, TaskStore } from '../stores/tasks.js';
+import { taskOfNew, type AcceptOutcome, type Fence, type NewTask, type TaskStore } from '../stores/tasks.js';
+import { Replay } from './replay.js';
 
 /** The time for which the events of a run are kept while the database is away. Then another run begins. */
 const KEPT_MS = 60_000;
@@ -10,15 +11,13 @@ const RETRY = { firstMs: 100, longestMs: 2_000 };
 /** The events that others append to a task while it is leased. */
 const OF_OTHERS: ReadonlySet<EventType> = new Set(['message', 'cancel-request']);
 
-interface RunAppendsOptions {
-  readonly store: Pick<TaskStore, 'append' | 'read'>;
-  readonly fence: Fence;
-  /** The newest event of the task. */
-  readonly head: number;
-  /** Stores the task with its first events; undefined for a task that is stored. */
-  readonly first: ((events: readonly NewEvent[]) => Promise<number>) | undefined;
-  /** Takes the lease again, with the next epoch: see `TaskStore.retake`. */
-  readonly retake: (fence: Fence) => Promise<Fence | undefined>;
+export interface RunAppendsOptions {
+  readonly store: Pick<TaskStore, 'append' | 'read' | 'renew' | 'retake'>;
+  /** Names this process in leases. */
+  readonly worker: string;
+  readonly replay: Replay;
+  /** Set for a new task, which is not stored yet. */
+  readonly firstAppend?: FirstAppend | undefined;
 }
 
 /**
@@ -27,18 +26,19 @@ interface RunAppendsOptions {
  */
 export class RunAppends {
   /** Its signal aborts when nobody needs the events any more. */
-  readonly #run: Pick<Run, 'signal' | 'logger'>;
+  readonly #run: Pick<Run, 'task' | 'signal' | 'logger'>;
   readonly #options: RunAppendsOptions;
   #fence: Fence;
+  /** The newest event of the task. */
   #head: number;
-  #first: RunAppendsOptions['first'];
+  #first: FirstAppend | undefined;
 
-  constructor(run: Pick<Run, 'signal' | 'logger'>, options: RunAppendsOptions) {
+  constructor(run: Pick<Run, 'task' | 'signal' | 'logger'>, options: RunAppendsOptions) {
     this.#run = run;
     this.#options = options;
-    this.#fence = options.fence;
-    this.#head = options.head;
-    this.#first = options.first;
+    this.#fence = { taskId: run.task.id, epoch: run.task.epoch };
+    this.#head = options.replay.head;
+    this.#first = options.firstAppend;
   }
 
   get fence(): Fence {
@@ -49,7 +49,7 @@ export class RunAppends {
   append(events: readonly NewEvent[]): Promise<number> {
     const first = this.#first;
     this.#first = undefined;
-    return first ? first(events).then((head) => (this.#head = head)) : this.#append(events);
+    return first ? first.append(events).then((head) => (this.#head = head)) : this.#append(events);
   }
 
   async #append(events: readonly NewEvent[]): Promise<number> {
@@ -85,7 +85,8 @@ export class RunAppends {
 
   /** From here on, the database refuses the append that failed if it should still arrive. */
   async #retake(): Promise<void> {
-    const taken = await this.#options.retake(this.#fence);
+    const { store, worker } = this.#options;
+    const taken = await store.retake(worker, this.#fence);
     if (!taken) throw new LangoError('fenced', 'Another process took the task over.');
     this.#fence = taken;
   }
@@ -106,4 +107,66 @@ export class RunAppends {
 /** Whether the database is away, perhaps for a short time. */
 export function isOutage(error: unknown): error is LangoError {
   return isLangoError(error, 'storage') && error.retryable;
+}
+
+/**
+ * The first append of a new task. It stores the inbox row, the task row, event 1 and the first events of the run in one
+ * transaction instead of two. No client hears of the task before that commit, and whatever the run does outside of the
+ * journal waits for the events that it wrote before.
+ */
+export class FirstAppend {
+  /** Timestamps are of this machine's clock. The stored row has those of the store's clock. */
+  readonly task: TaskRecord;
+  /** True after the commit. A store with several connections may not find the task before. */
+  isStored = false;
+  /** Settles after the commit. */
+  readonly outcome: Promise<AcceptOutcome>;
+  readonly #store: TaskStore;
+  readonly #entry: NewTask;
+  readonly #worker: string;
+  #resolve!: (outcome: AcceptOutcome | PromiseLike<AcceptOutcome>) => void;
+
+  constructor(store: TaskStore, entry: NewTask, worker: string) {
+    this.#store = store;
+    this.#entry = entry;
+    this.#worker = worker;
+    this.task = taskOfNew(entry, Date.now());
+    this.outcome = new Promise((resolve) => (this.#resolve = resolve));
+  }
+
+  /** The past of a new task: its message. */
+  replay(): Replay {
+    const { task } = this;
+    const replay = new Replay();
+    const { message, request } = this.#entry;
+    const body = { type: 'message', message, ...(request && { request }) } as const;
+    replay.add({ taskId: task.id, seq: task.head, at: task.createdAt, author: undefined, body });
+    return replay;
+  }
+
+  /** Stores the task with the first events of its run. Call it once. Resolves with the head. */
+  async append(events: readonly NewEvent[]): Promise<number> {
+    let outcome: AcceptOutcome;
+    try {
+      outcome = await this.#accept(events);
+    } catch (error) {
+      // Either the message or the run's events cannot be stored. Storing the message alone tells which.
+      this.#resolve(isLangoError(error, 'storage') ? Promise.reject(error) : this.#acceptAlone());
+      throw error;
+    }
+    this.isStored = true;
+    this.#resolve(outcome);
+    if (outcome.kind === 'accepted') return outcome.seq + events.length;
+    throw new LangoError('fenced', 'Another process accepted the message first.');
+  }
+
+  async #acceptAlone(): Promise<AcceptOutcome> {
+    const outcome = await this.#accept([]);
+    this.isStored = true;
+    return outcome;
+  }
+
+  #accept(firstEvents: readonly NewEvent[]): Promise<AcceptOutcome> {
+    return this.#store.accept(this.#entry, { worker: this.#worker, firstEvents });
+  }
 }

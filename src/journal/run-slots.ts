@@ -102,9 +102,7 @@ export class RunSlots {
     if (owner.taken === 0 && !owner.isContended) of.owners.delete(scopeKey(scope));
     if (of.isContended) return true;
     const free = this.free(level);
-    return [...of.owners.values()].some(
-      ({ taken, isContended }) => isContended && this.#mayTake(taken, free),
-    );
+    return [...of.owners.values()].some((one) => one.isContended && this.#mayTake(one.taken, free));
   }
 
   #mayTake(taken: number, free: number): boolean {

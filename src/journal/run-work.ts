@@ -1,12 +1,15 @@
 import type { Agent, PeerDirectory } from '../core/agent.js';
-import { LangoError, errorText, isLangoError } from '../core/errors.js';
-import { isTerminal, type TaskRecord } from '../core/task.js';
+import { LangoError, errorText, isLangoError, type ErrorCode } from '../core/errors.js';
+import { defined } from '../core/json.js';
+import { textPart, type Message, type Part } from '../core/message.js';
+import type { RunEnd } from '../core/run.js';
+import { isInterrupted, isTerminal, type TaskRecord } from '../core/task.js';
+import type { BodyOf, EventBody, Question } from '../core/task.js';
 import { AlarmClock } from '../core/time.js';
 import { scrubEvent } from '../scrub/data.js';
 import { SUSPECT_CRASHES, type TaskStore } from '../stores/tasks.js';
-import type { OpenDelegation, Replay } from './replay.js';
+import type { OpenDelegation } from './replay.js';
 import { isOutage } from './run-appends.js';
-import { acceptsMoreInput, resultOfAbort, resultOfFailure, runEndEvent, type RunResult } from './run-end.js';
 import type { TaskRun } from './task-run.js';
 
 /** A suspect fails after this many crashes: half of them happened while no other suspect ran. */
@@ -29,15 +32,11 @@ export interface RunWorkOptions {
  * process has to go on with the task. Resolves with `again` when the task has to run again, as another message arrived
  * during the run, and with `never` when it has ended. Never rejects.
  */
-export async function workOn(
-  run: TaskRun,
-  replay: Replay,
-  options: RunWorkOptions,
-): Promise<'again' | 'later' | 'never'> {
+export async function workOn(run: TaskRun, options: RunWorkOptions): Promise<'again' | 'later' | 'never'> {
   const limit = limitTime(run, options);
   const known = run.inputs.length;
   try {
-    const result = await runAgent(run, replay, options);
+    const result = await runAgent(run, options);
     if (result && acceptsMoreInput(result) && run.inputs.length > known) {
       await run.settle();
       return 'again';
@@ -66,13 +65,8 @@ function limitTime(run: TaskRun, { runSeconds }: RunWorkOptions): Disposable {
 }
 
 /** The result of the run; undefined when this process must not close it. */
-async function runAgent(
-  run: TaskRun,
-  replay: Replay,
-  { store, agents }: RunWorkOptions,
-): Promise<RunResult | undefined> {
+async function runAgent(run: TaskRun, { store, agents }: RunWorkOptions): Promise<RunResult | undefined> {
   const agent = agents.get(run.task.agent);
-  if (replay.cancelRequested) run.abort(new LangoError('canceled', 'The task was canceled.'));
   if (run.task.crashes >= MAX_CRASHES) {
     const cause = store.lastCrash ?? 'it was killed, or ran out of memory';
     const text =
@@ -125,4 +119,58 @@ export async function cancelDelegations(
       await peers.get(agent)?.cancel(task, target);
     }),
   );
+}
+
+/** The result of a run: from its agent, or from the abort or failure that ended it. */
+type RunResult = Omit<RunEnd, 'state'> & Pick<BodyOf<'run-end'>, 'state'>;
+
+/** Reasons for an abort after which the task is taken up again. */
+const LATER: ReadonlySet<ErrorCode> = new Set(['unavailable', 'fenced', 'storage']);
+
+/** True when a message that arrived during the run could still change the result, so the task runs again. */
+function acceptsMoreInput(result: RunResult): boolean {
+  return result.state === 'completed' || isInterrupted(result.state);
+}
+
+/** Undefined when this process must not close the task, because it continues elsewhere, later, or after a restart. */
+function resultOfAbort(reason: LangoError | undefined): RunResult | undefined {
+  if (reason && LATER.has(reason.code)) return undefined;
+  if (isLangoError(reason, 'canceled')) return { state: 'canceled' };
+  const code = isLangoError(reason, 'timeout') ? 'limit-seconds' : 'internal';
+  return { state: 'failed', reason: code, text: errorText(reason) };
+}
+
+/** The text of an unexpected error goes to the server log only. Clients never see it. */
+function resultOfFailure(run: TaskRun, error: unknown): RunResult {
+  if (isLangoError(error)) return { state: 'failed', reason: error.code, text: error.message };
+  run.logger.error('an agent failed', { error: error instanceof Error ? error.stack : String(error) });
+  return { state: 'failed', reason: 'internal', text: 'Internal error. The log of the server says more.' };
+}
+
+/** The event that closes a run: the last one that its epoch may write. */
+export function runEndEvent(run: TaskRun, result: RunResult): EventBody {
+  const { reason, metadata, questions, refused } = result;
+  const message = closingMessage(run, result);
+  return {
+    type: 'run-end',
+    state: result.state,
+    ...defined({ reason, message, metadata, questions, refused }),
+    usage: run.usage(),
+    ...(run.hasReadOutside() ? { fromOutside: true } : {}),
+  };
+}
+
+/** A question as a part of a message: a data part `{ "question": { … } }` (the approval extension). */
+export function questionPart(question: Question): Part {
+  return { kind: 'data', data: { question: { ...question } }, mediaType: 'application/json' };
+}
+
+function closingMessage(run: TaskRun, result: RunResult): Message | undefined {
+  if (result.message) return result.message;
+  const parts = [
+    ...(result.text === undefined ? [] : [textPart(result.text)]),
+    ...(result.questions ?? []).map(questionPart),
+  ];
+  if (parts.length === 0) return undefined;
+  return { id: `${run.task.id}:end:${run.attempt}`, role: 'agent', parts };
 }

@@ -64,10 +64,8 @@ export class TaskDisk {
     if (this.isFull(scope) && events.some(({ body }) => body.type !== 'run-start' && body.type !== 'run-end'))
       throw this.#full('limit-reached');
     const head = await append(events);
-    this.#count(
-      scope,
-      events.reduce((sum, event) => sum + storedBytes(event), 0),
-    );
+    const bytes = events.reduce((sum, event) => sum + storedBytes(event), 0);
+    this.#count(scope, bytes);
     return head;
   }
 

@@ -13,10 +13,10 @@ const KEPT_CHARACTERS = 8 * 1024 * 1024;
 
 /** Reads the past of tasks from the journal. What was read of a task is kept, so that its next run reads only later events. */
 export class TaskPast {
-  readonly #store: Pick<TaskStore, 'read'>;
+  readonly #store: Pick<TaskStore, 'read' | 'endDamaged'>;
   readonly #replays = new BoundedCache<string, Replay>(KEPT_CHARACTERS);
 
-  constructor(store: Pick<TaskStore, 'read'>) {
+  constructor(store: Pick<TaskStore, 'read' | 'endDamaged'>) {
     this.#store = store;
   }
 
@@ -39,24 +39,20 @@ export class TaskPast {
   forget(taskId: string): void {
     this.#replays.take(taskId);
   }
-}
 
-/** Fails a task whose journal is damaged: it would be claimed forever. Leaves one that may be read later. Never rejects. */
-export async function endUnreadable(
-  { id, epoch, agent }: TaskRecord,
-  error: unknown,
-  { store, logger }: { readonly store: Pick<TaskStore, 'endDamaged'>; readonly logger: Logger },
-): Promise<void> {
-  const text = errorText(error);
-  logger.error('the journal of a task could not be read', { error: text });
-  if (!isLangoError(error, 'storage') || error.retryable) return;
-  const parts = [textPart(`${text} The task cannot go on: what follows that entry is lost.`)];
-  const message = { id: `${id}:end:damaged`, role: 'agent', parts } as const;
-  const body = { type: 'run-end', state: 'failed', reason: 'damaged', message, usage: NO_USAGE } as const;
-  try {
-    const first = await store.endDamaged({ taskId: id, epoch }, { author: agent, body });
-    if (first !== undefined) logger.warn('the damaged task was ended as failed', { first });
-  } catch (failure) {
-    logger.error('the damaged task could not be ended', { error: errorText(failure) });
+  /** Fails a task whose journal is damaged: it would be claimed forever. Leaves one that may be read later. Never rejects. */
+  async endUnreadable({ id, epoch, agent }: TaskRecord, error: unknown, logger: Logger): Promise<void> {
+    const text = errorText(error);
+    logger.error('the journal of a task could not be read', { error: text });
+    if (!isLangoError(error, 'storage') || error.retryable) return;
+    const parts = [textPart(`${text} The task cannot go on: what follows that entry is lost.`)];
+    const message = { id: `${id}:end:damaged`, role: 'agent', parts } as const;
+    const body = { type: 'run-end', state: 'failed', reason: 'damaged', message, usage: NO_USAGE } as const;
+    try {
+      const first = await this.#store.endDamaged({ taskId: id, epoch }, { author: agent, body });
+      if (first !== undefined) logger.warn('the damaged task was ended as failed', { first });
+    } catch (failure) {
+      logger.error('the damaged task could not be ended', { error: errorText(failure) });
+    }
   }
 }

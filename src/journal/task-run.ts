@@ -1,27 +1,17 @@
-import { LangoError, isLangoError } from '../core/errors.js';
+import { LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { addUsage, type Usage } from '../core/model.js';
 import type { AskedQuestion, RecordedStep, Run, RunInput } from '../core/run.js';
 import type { Scrubber } from '../core/secrets.js';
-import { LEASE_MS, taskOfNew, type AcceptOutcome, type NewTask, type TaskStore } from '../stores/tasks.js';
-import type { Fence } from '../stores/tasks.js';
-import type {
-  Clearing,
-  EventBody,
-  Grant,
-  LiveText,
-  NewEvent,
-  TaskEvent,
-  TaskRecord,
-  TextDelta,
-} from '../core/task.js';
+import { LEASE_MS, type Fence, type TaskStore } from '../stores/tasks.js';
+import { isFromOutside, type Clearing, type EventBody, type Grant, type LiveText } from '../core/task.js';
+import type { NewEvent, TaskEvent, TaskRecord, TextDelta } from '../core/task.js';
 import type { Variation } from '../core/fork.js';
-import { isFromOutside } from '../core/task.js';
 import { Timer } from '../core/time.js';
-import { EventWriter, type AppendReport } from './event-writer.js';
-import { RunAppends } from './run-appends.js';
+import { EventWriter } from './event-writer.js';
+import { RunAppends, type RunAppendsOptions } from './run-appends.js';
 import type { TaskDisk } from './task-disk.js';
-import { Replay, inputOf, type OpenDelegation } from './replay.js';
+import { inputOf, type OpenDelegation, type Replay } from './replay.js';
 
 const READ_PAGE = 100;
 
@@ -29,21 +19,14 @@ const STEP_STARTS: ReadonlySet<EventBody['type']> = new Set(['turn-start', 'tool
 /** The time that a run which leaves may go on after its last result, which may have been the answer. */
 const LEAVE_GRACE_MS = 50;
 
-export interface TaskRunOptions {
+export interface TaskRunOptions extends RunAppendsOptions {
   readonly task: TaskRecord;
-  readonly store: Pick<TaskStore, 'append' | 'read' | 'get' | 'readSession'>;
-  readonly replay: Replay;
-  /** Set for a new task, which is not stored yet. */
-  readonly firstAppend?: FirstAppend | undefined;
-  /** Limits what the tasks of the owner take. */
+  readonly store: RunAppendsOptions['store'] & Pick<TaskStore, 'get' | 'readSession'>;
+  /** Limits what the tasks of an owner take. Default: nothing does. */
   readonly disk?: TaskDisk | undefined;
   /** Opens the logger, when something is to be logged. */
   readonly openLogger: () => Logger;
   readonly scrubber: Scrubber;
-  /** Whether the task is still leased to this process. */
-  readonly isOwner: () => Promise<boolean>;
-  /** Takes the lease again, with the next epoch: see `TaskStore.retake`. */
-  readonly retake: (fence: Fence) => Promise<Fence | undefined>;
   /** The most events the task may have. */
   readonly eventsPerTask: number;
   /** Called when `liveText` returns more. */
@@ -58,7 +41,6 @@ export class TaskRun implements Run {
   readonly scrubber: Scrubber;
   readonly #options: TaskRunOptions;
   #logger: Logger | undefined;
-  readonly #store: TaskRunOptions['store'];
   readonly #replay: Replay;
   readonly #appends: RunAppends;
   readonly #writer: EventWriter;
@@ -72,7 +54,6 @@ export class TaskRun implements Run {
   #refusesStep = false;
   /** The answers and calls that have no result yet, without delegations: the next run continues those. */
   #open: Set<string> | undefined;
-  readonly #author: string;
   /** Usage of this pass. The replay has the usage of earlier passes. */
   #used: Usage | undefined;
   #hasReadOutside: boolean;
@@ -83,24 +64,16 @@ export class TaskRun implements Run {
   #reading = false;
 
   constructor(options: TaskRunOptions) {
-    const { task, store, replay, firstAppend, disk } = options;
+    const { task, replay, disk } = options;
     this.#options = options;
     this.task = task;
     this.grant = task.grant;
     this.attempt = replay.attempts + 1;
     this.scrubber = options.scrubber;
-    this.#store = store;
     this.#replay = replay;
-    this.#author = task.agent;
     this.#seen = replay.head;
     this.#hasReadOutside = replay.hasReadOutside || task.grant.fromOutside === true;
-    this.#appends = new RunAppends(this, {
-      store,
-      retake: options.retake,
-      head: replay.head,
-      fence: { taskId: task.id, epoch: task.epoch },
-      first: firstAppend && ((events) => firstAppend.append(events)),
-    });
+    this.#appends = new RunAppends(this, options);
     const append = (events: readonly NewEvent[]): Promise<number> => this.#appends.append(events);
     this.#writer = new EventWriter({
       append: disk ? (events) => disk.append(task, events, append) : append,
@@ -108,11 +81,16 @@ export class TaskRun implements Run {
       limit: options.eventsPerTask,
       head: replay.head,
       artifacts: replay.artifacts,
-      onAppended: (report) => this.#onAppended(report),
+      onAppended: (head, count) => {
+        // Events that this run wrote need no read, unless somebody else appended in between.
+        if (head === this.#seen + count) this.#seen = head;
+        this.notify(head);
+      },
       onFailure: (error) => this.abort(error),
       onLiveText: options.onLiveText ?? (() => {}),
     });
     this.emit({ type: 'run-start', attempt: this.attempt });
+    if (replay.cancelRequested) this.#cancel();
   }
 
   get logger(): Logger {
@@ -155,36 +133,38 @@ export class TaskRun implements Run {
   async history(limit: number, after?: string): Promise<readonly TaskEvent[]> {
     // A new task must be stored first: the store finds the history by the task's row.
     await this.#writer.settle();
-    return this.#store.readSession(this.task, limit, { after });
+    return this.#options.store.readSession(this.task, limit, { after });
   }
 
   async readTask(taskId: string, after = 0): ReturnType<Run['readTask']> {
     await this.#writer.settle();
-    const task = await this.#store.get(this.task, taskId);
+    const { store } = this.#options;
+    const task = await store.get(this.task, taskId);
     if (task?.agent !== this.task.agent) return undefined;
     const events: TaskEvent[] = [];
     for (let seq = after; seq < task.head; seq += READ_PAGE)
-      events.push(...(await this.#store.read(taskId, seq, READ_PAGE)));
+      events.push(...(await store.read(taskId, seq, READ_PAGE)));
     return [task, events];
   }
 
-  async append(body: EventBody, author = this.#author): Promise<void> {
+  async append(body: EventBody, author = this.task.agent): Promise<void> {
     this.#note(body);
     const begun = performance.now();
     await this.#writer.append({ author, body });
+    if (body.type !== 'tool-call' || performance.now() - begun < LEASE_MS) return;
     // A process that was paused this long may have lost the task, and another one may have settled the call.
-    if (body.type !== 'tool-call' || performance.now() - begun < LEASE_MS || (await this.#options.isOwner()))
-      return;
+    const { store, worker } = this.#options;
+    if ((await store.renew(worker, [this.task.id])).length > 0) return;
     this.abort(new LangoError('fenced', 'Another process took the task over.'));
     throw this.#abortReason!;
   }
 
-  emit(body: EventBody, author = this.#author): void {
+  emit(body: EventBody, author = this.task.agent): void {
     this.#note(body);
     this.#writer.emit({ author, body });
   }
 
-  preview(body: TextDelta, author = this.#author): void {
+  preview(body: TextDelta, author = this.task.agent): void {
     this.#writer.preview({ author, body });
   }
 
@@ -257,20 +237,6 @@ export class TaskRun implements Run {
     if (!this.#open?.size) this.abort(reason);
   }
 
-  /** Tracks the steps that are under way. Throws for a step that must not begin any more. */
-  #noteStep(body: EventBody): void {
-    const leaving = this.#leaving;
-    if (leaving && STEP_STARTS.has(body.type)) {
-      this.#refusesStep = true;
-      throw leaving;
-    }
-    if (body.type === 'turn-start' || body.type === 'tool-call') (this.#open ??= new Set()).add(body.step);
-    if (body.type === 'turn-end' || body.type === 'tool-result') {
-      this.#open?.delete(body.step);
-      if (leaving) setTimeout(() => this.leave(leaving), LEAVE_GRACE_MS).unref();
-    }
-  }
-
   /** Reads what others appended up to `head` (a cancel request, a message): now, or after the append under way. */
   notify(head: number): void {
     this.#notified = Math.max(this.#notified, head);
@@ -281,7 +247,7 @@ export class TaskRun implements Run {
     this.#reading = true;
     try {
       while (this.#notified > this.#seen) {
-        const events = await this.#store.read(this.task.id, this.#seen, READ_PAGE);
+        const events = await this.#options.store.read(this.task.id, this.#seen, READ_PAGE);
         for (const event of events) this.#onEvent(event);
         if (events.length === 0) break;
       }
@@ -292,91 +258,32 @@ export class TaskRun implements Run {
     }
   }
 
-  /** Events that this run wrote need no read, unless somebody else appended in between. */
-  #onAppended({ head, count }: AppendReport): void {
-    if (head === this.#seen + count) this.#seen = head;
-    this.notify(head);
-  }
-
   #onEvent(event: TaskEvent): void {
     this.#seen = Math.max(this.#seen, event.seq);
-    if (event.body.type === 'cancel-request')
-      this.abort(new LangoError('canceled', 'The task was canceled.'));
+    if (event.body.type === 'cancel-request') this.#cancel();
     if (event.body.type === 'message' && !this.inputs.some(({ seq }) => seq === event.seq))
       this.#replay.inputs.push(inputOf(event, event.body));
   }
 
+  #cancel(): void {
+    this.abort(new LangoError('canceled', 'The task was canceled.'));
+  }
+
+  /** Tracks the steps that are under way, and what they do. Throws for a step that must not begin any more. */
   #note(body: EventBody): void {
-    this.#noteStep(body);
+    const leaving = this.#leaving;
+    if (leaving && STEP_STARTS.has(body.type)) {
+      this.#refusesStep = true;
+      throw leaving;
+    }
+    if (body.type === 'turn-start' || body.type === 'tool-call') (this.#open ??= new Set()).add(body.step);
+    if (body.type === 'turn-end' || body.type === 'tool-result') {
+      this.#open?.delete(body.step);
+      if (leaving) setTimeout(() => this.leave(leaving), LEAVE_GRACE_MS).unref();
+    }
     this.#replay.delegations.add(body);
     if (body.type === 'question') this.#replay.noteQuestion(body.question);
     this.#hasReadOutside ||= isFromOutside(body);
     if (body.type === 'turn-end' || body.type === 'delegation-end') this.charge(body.usage);
-  }
-}
-
-/**
- * The first append of a new task. It stores the inbox row, the task row, event 1 and the first events of the run in one
- * transaction instead of two. No client hears of the task before that commit, and whatever the run does outside of the
- * journal waits for the events that it wrote before.
- */
-export class FirstAppend {
-  /** Timestamps are of this machine's clock. The stored row has those of the store's clock. */
-  readonly task: TaskRecord;
-  /** Settles after the commit. */
-  readonly outcome: Promise<AcceptOutcome>;
-  readonly #store: TaskStore;
-  readonly #entry: NewTask;
-  readonly #worker: string;
-  #resolve!: (outcome: AcceptOutcome | PromiseLike<AcceptOutcome>) => void;
-  #isStored = false;
-
-  constructor(store: TaskStore, entry: NewTask, worker: string) {
-    this.#store = store;
-    this.#entry = entry;
-    this.#worker = worker;
-    this.task = taskOfNew(entry, Date.now());
-    this.outcome = new Promise((resolve) => (this.#resolve = resolve));
-  }
-
-  /** True after the commit. A store with several connections may not find the task before. */
-  get isStored(): boolean {
-    return this.#isStored;
-  }
-
-  /** The past of a new task: its message. */
-  replay(): Replay {
-    const { task } = this;
-    const replay = new Replay();
-    const { message, request } = this.#entry;
-    const body = { type: 'message', message, ...(request && { request }) } as const;
-    replay.add({ taskId: task.id, seq: task.head, at: task.createdAt, author: undefined, body });
-    return replay;
-  }
-
-  /** Stores the task with the first events of its run. Call it once. Resolves with the head. */
-  async append(events: readonly NewEvent[]): Promise<number> {
-    let outcome: AcceptOutcome;
-    try {
-      outcome = await this.#accept(events);
-    } catch (error) {
-      // Either the message or the run's events cannot be stored. Storing the message alone tells which.
-      this.#resolve(isLangoError(error, 'storage') ? Promise.reject(error) : this.#acceptAlone());
-      throw error;
-    }
-    this.#isStored = true;
-    this.#resolve(outcome);
-    if (outcome.kind === 'accepted') return outcome.seq + events.length;
-    throw new LangoError('fenced', 'Another process accepted the message first.');
-  }
-
-  async #acceptAlone(): Promise<AcceptOutcome> {
-    const outcome = await this.#accept([]);
-    this.#isStored = true;
-    return outcome;
-  }
-
-  #accept(firstEvents: readonly NewEvent[]): Promise<AcceptOutcome> {
-    return this.#store.accept(this.#entry, { worker: this.#worker, firstEvents });
   }
 }

@@ -1,4 +1,5 @@
 import { LangoError, errorText } from '../core/errors.js';
+import { defined } from '../core/json.js';
 import { KeyedMutex } from '../core/keyed-mutex.js';
 import type { Logger } from '../core/logger.js';
 import { ReleasingMap } from '../core/releasing-map.js';
@@ -11,15 +12,15 @@ import { Leases } from './leases.js';
 import type { Replay } from './replay.js';
 import { RunSlots } from './run-slots.js';
 import { cancelDelegations, workOn, type RunWorkOptions } from './run-work.js';
-import type { TaskDisk } from './task-disk.js';
-import { TaskPast, endUnreadable } from './task-past.js';
-import { FirstAppend, TaskRun } from './task-run.js';
+import { TaskPast } from './task-past.js';
+import { FirstAppend } from './run-appends.js';
+import { TaskRun, type TaskRunOptions } from './task-run.js';
 
-export interface WorkerOptions extends RunWorkOptions {
+type RunOptions = Pick<TaskRunOptions, 'worker' | 'disk' | 'eventsPerTask'>;
+
+export interface WorkerOptions extends RunWorkOptions, RunOptions {
   readonly store: TaskStore;
   readonly logger: Logger;
-  /** Names this process in leases. */
-  readonly worker: string;
   /** Runs at the same time, at each level of delegation. */
   readonly concurrentRuns: number;
   /** The most of them for one owner. Default: only as many as leave some to others. */
@@ -27,10 +28,6 @@ export interface WorkerOptions extends RunWorkOptions {
   /** The most unfinished tasks of one owner at each level, when a further one would have to wait. */
   readonly queuedTasks: number;
   readonly secrets: Pick<SecretGuard, 'scrubber'>;
-  /** Limits what the tasks of an owner take. Default: nothing does. */
-  readonly disk?: TaskDisk | undefined;
-  /** The most events one task may have. */
-  readonly eventsPerTask: number;
   /** Called when a run of this process has more text that is not durable yet. */
   readonly onLiveText: (taskId: string) => void;
   /** The time that `stop` waits for the steps that are under way. Default: none. */
@@ -174,8 +171,7 @@ export class Worker {
       (replay) => this.#begin(task, replay),
       async (error: unknown) => {
         // Its store may be closed: the next start reads it again.
-        if (!this.#leases.isStopped)
-          await endUnreadable(task, error, { store: this.#options.store, logger: this.#loggerOf(task) });
+        if (!this.#leases.isStopped) await this.#past.endUnreadable(task, error, this.#loggerOf(task));
         this.#releaseSlot(task);
       },
     );
@@ -207,10 +203,9 @@ export class Worker {
     }
     const { store, worker, secrets, disk, eventsPerTask, onLiveText } = this.#options;
     const run = new TaskRun({
-      isOwner: async () => (await store.renew(worker, [task.id])).length > 0,
-      retake: (fence) => store.retake(worker, fence),
       task,
       store,
+      worker,
       replay,
       firstAppend,
       disk,
@@ -219,7 +214,7 @@ export class Worker {
       openLogger: () => this.#loggerOf(task),
       scrubber: secrets.scrubber(task),
     });
-    const done = workOn(run, replay, this.#options).then((runs) => {
+    const done = workOn(run, this.#options).then((runs) => {
       this.#runs.delete(task.id);
       if (runs === 'never') this.#past.forget(task.id);
       if (runs === 'again') this.launch(task);
@@ -235,12 +230,8 @@ export class Worker {
     });
   }
 
-  #loggerOf(task: TaskRecord): Logger {
-    const { trace } = task.grant;
-    return this.#options.logger.child({
-      ...{ task: task.id, agent: task.agent },
-      ...(trace ? { traceId: traceIdOf(trace) } : {}),
-    });
+  #loggerOf({ id: task, agent, grant: { trace } }: TaskRecord): Logger {
+    return this.#options.logger.child(defined({ task, agent, traceId: trace && traceIdOf(trace) }));
   }
 }
 

@@ -12,6 +12,7 @@ import { abortable } from '../core/time.js';
 import { Replay } from '../journal/replay.js';
 import { workOn } from '../journal/run-work.js';
 import { TaskRun } from '../journal/task-run.js';
+import type { TaskHead } from '../stores/tasks.js';
 import { firstDivergence, type Divergence } from './comparison.js';
 import { abortReasonOf, passesOf, type Pass } from './passes.js';
 import { agentOfRecord, memoryOf, recordedFunctions, recordedModel, recordedPeers } from './stand-ins.js';
@@ -81,7 +82,7 @@ async function* runsAgain(
     const store = new RecordedStore(pass);
     const run = new TaskRun({
       ...{ task, store, replay, openLogger: () => silentLogger, scrubber: noScrubber },
-      ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: Number.MAX_SAFE_INTEGER },
+      ...{ worker: 'replay', eventsPerTask: Number.MAX_SAFE_INTEGER },
     });
     store.deliver = (seq) => run.notify(seq);
     if (pass.end) run.charge(unseenUsage(pass, pass.end));
@@ -96,7 +97,7 @@ async function* runsAgain(
       beganAt: pass.events[0]!.at,
     };
     const rehearsing = { profile: agent.profile, run: (again: Run) => agent.rehearse(again, standIns) };
-    await workOn(run, replay, {
+    await workOn(run, {
       ...{ store: { append: store.append, lastCrash: undefined }, peers },
       ...{ agents: new Map([[name, rehearsing]]), runSeconds: MAX_SECONDS },
     });
@@ -151,6 +152,13 @@ class RecordedStore {
   }
 
   async get(): Promise<undefined> {}
+
+  /** Nobody else takes a replayed task over. */
+  async renew(_worker: string, taskIds: readonly string[]): Promise<readonly TaskHead[]> {
+    return taskIds.map((id) => ({ id, head: 0 }));
+  }
+
+  async retake(): Promise<undefined> {}
 
   async readSession(): Promise<readonly TaskEvent[]> {
     return [];

@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { Agent } from '../../src/core/agent.js';
 import { silentLogger } from '../../src/core/logger.js';
 import { textPart } from '../../src/core/message.js';
-import { createJournal } from '../../src/journal/journal.js';
+import { RunningJournal } from '../../src/journal/journal.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 const SCOPE = { tenant: '', owner: 'ada' };
@@ -27,7 +27,7 @@ async function openJournal(file: string, run: Agent['run']) {
     now: () => 1_000_000,
   });
   const agent: Agent = { profile: { name: 'echo', description: 'Says what it hears.', skills: [] }, run };
-  const journal = createJournal({
+  const journal = new RunningJournal({
     store: storage.tasks,
     agents: new Map([['echo', agent]]),
     peers: { get: () => undefined },

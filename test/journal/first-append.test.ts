@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { textPart } from '../../src/core/message.js';
-import { FirstAppend } from '../../src/journal/task-run.js';
+import { FirstAppend } from '../../src/journal/run-appends.js';
 import { newTask } from '../suites/task-store-fixtures.js';
 import { close, ended, journal, message, open, SCOPE, store, until } from './journal-under-test.js';
 

@@ -10,8 +10,7 @@ import type { Run, RunEnd } from '../../src/core/run.js';
 import type { Storage } from '../../src/stores/storage.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
 import type { TaskEvent } from '../../src/core/task.js';
-import type { JournalOptions, RunningJournal } from '../../src/journal/journal.js';
-import { createJournal } from '../../src/journal/journal.js';
+import { RunningJournal, type JournalOptions } from '../../src/journal/journal.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
 
 export const SCOPE = { tenant: '', owner: 'ada' };
@@ -69,7 +68,7 @@ export async function open(
       logger: silentLogger,
     });
     store = storage.tasks;
-    journal = createJournal({
+    journal = new RunningJournal({
       store,
       agents,
       peers,

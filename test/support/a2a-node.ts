@@ -19,8 +19,7 @@ import type { Storage } from '../../src/stores/storage.js';
 import type { TaskStore } from '../../src/stores/tasks.js';
 import { Host } from '../../src/http/host.js';
 import { createAuthenticator } from '../../src/http/identity.js';
-import type { RunningJournal } from '../../src/journal/journal.js';
-import { createJournal } from '../../src/journal/journal.js';
+import { RunningJournal } from '../../src/journal/journal.js';
 import { createTargetCheck } from '../../src/http/address-check.js';
 import { createSealer } from '../../src/core/sealing.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
@@ -78,7 +77,7 @@ export async function startA2aNode(options: A2aNodeOptions): Promise<A2aNode> {
   const { agents, logger = silentLogger, auth = 'token' } = options;
   const storage = openSqliteStorage({ file: ':memory:', synchronous: 'normal', logger });
   const store = storage.tasks;
-  const journal = createJournal({
+  const journal = new RunningJournal({
     store,
     agents: new Map(agents.map((agent) => [agent.profile.name, agent])),
     peers: { get: () => undefined },

@@ -10,10 +10,10 @@ import type { Scrubber } from '../../src/core/secrets.js';
 import { noScrubber } from '../../src/core/secrets.js';
 import type { EventBody, Grant, NewEvent, TaskEvent, TaskRecord } from '../../src/core/task.js';
 import { Replay } from '../../src/journal/replay.js';
-import { runEndEvent } from '../../src/journal/run-end.js';
+import { runEndEvent } from '../../src/journal/run-work.js';
 import { TaskRun, type TaskRunOptions } from '../../src/journal/task-run.js';
 import { openSqliteStorage } from '../../src/storage/sqlite/storage.js';
-import type { Fence, NewTask, TaskStore } from '../../src/stores/tasks.js';
+import type { Fence, NewTask, TaskHead, TaskStore } from '../../src/stores/tasks.js';
 import { taskOfNew } from '../../src/stores/tasks.js';
 
 export interface MemoryTask {
@@ -44,7 +44,7 @@ export class MemoryRun extends TaskRun {
     const { logger, scrubber } = about;
     super({
       ...{ task, store: log, replay, openLogger: () => logger, scrubber },
-      ...{ isOwner: async () => true, retake: async () => undefined, eventsPerTask: 100_000 },
+      ...{ worker: WORKER, eventsPerTask: 100_000 },
     });
     this.#about = about;
     this.#log = log;
@@ -185,6 +185,12 @@ class MemoryLog implements Pick<TaskStore, keyof TaskRunOptions['store']> {
     for (const event of stored) for (const listener of this.listeners) listener(event);
     return head;
   }
+
+  async renew(): Promise<readonly TaskHead[]> {
+    return [{ id: this.task.id, head: this.events.length }];
+  }
+
+  async retake(): Promise<undefined> {}
 
   async read(...asked: Parameters<TaskStore['read']>): Promise<readonly TaskEvent[]> {
     await this.#isStored;

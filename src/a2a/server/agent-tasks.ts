@@ -1,16 +1,18 @@
 import type { AgentProfile } from '../../core/agent.js';
-import { LangoError } from '../../core/errors.js';
+import { LangoError, isLangoError } from '../../core/errors.js';
 import type { Caller } from '../../core/identity.js';
 import type { Accepted, Journal, Submission } from '../../core/journal.js';
 import type { Message } from '../../core/message.js';
-import type { EventType, Grant, Scope, TaskEvent, TaskRecord } from '../../core/task.js';
-import { isTerminal } from '../../core/task.js';
+import { isTerminal, type EventType, type Grant, type Scope } from '../../core/task.js';
+import type { TaskEvent, TaskRecord } from '../../core/task.js';
+import { Deadline } from '../../core/time.js';
 import type { Call } from '../translate/call.js';
 import type { MessageIds } from '../translate/content.js';
 import { chainIn, type ChainMark } from '../translate/extensions.js';
+import { Changes } from '../translate/generation.js';
 import { assertInputModes } from './modes.js';
 import { WaitingTasks, readUpTo, type AuthorOf, type TaskIds, type TaskReading } from './task-reading.js';
-import { TaskStream, endsTask, type StreamView } from './task-stream.js';
+import { TaskStream, endsTask, type StreamRest } from './task-stream.js';
 
 export interface AgentTasksOptions {
   readonly agent: AgentProfile;
@@ -25,11 +27,10 @@ export interface AgentTasksOptions {
   readonly approver?: string | undefined;
 }
 
-interface Stream<Shown> {
-  readonly view: StreamView<Shown>;
-  readonly signal: AbortSignal;
-}
+/** The longest time that a client waits for a change; it then gets the task as it is, and asks again. */
+const WAIT_MS = 25_000;
 
+type Stream<Shown> = Pick<StreamRest<Shown>, 'view' | 'signal'>;
 type SentStream<Shown> = Stream<Shown> & { readonly accepted: Accepted };
 
 interface Subscription<Shown> extends Stream<Shown> {
@@ -41,6 +42,7 @@ interface Subscription<Shown> extends Stream<Shown> {
 
 /** The tasks of one agent in the journal, as those may see them who send it messages: over any binding, or in this process. */
 export class AgentTasks {
+  readonly agent: AgentProfile;
   readonly journal: Journal;
   readonly authorOf: AuthorOf;
   /** The readings of tasks that wait for a further message. */
@@ -49,13 +51,10 @@ export class AgentTasks {
 
   constructor(options: AgentTasksOptions) {
     this.#options = options;
+    this.agent = options.agent;
     this.journal = options.journal;
     this.authorOf = (event) => event.author ?? options.rootAgentName;
     this.waiting = new WaitingTasks(this.authorOf);
-  }
-
-  get agent(): AgentProfile {
-    return this.#options.agent;
   }
 
   /** Throws `not-found` also for the tasks of other callers and of other agents. */
@@ -82,10 +81,41 @@ export class AgentTasks {
     };
   }
 
+  /** Resolves once the task is beyond a generation, has ended, or has not changed for a while. */
+  async untilBeyond(generation: number, task: TaskRecord, signal: AbortSignal): Promise<void> {
+    const changes = await readUpTo(this.journal, new Changes(), task);
+    if (changes.generation > generation || isTerminal(task.state)) return;
+    using waiting = new Deadline(signal, { ref: false }).expect(WAIT_MS);
+    for await (const batch of this.journal.follow(task.id, task.head, waiting.signal)) {
+      for (const event of batch) changes.add(event);
+      if (changes.generation > generation) return;
+    }
+  }
+
+  /**
+   * Submits a message to a task that must have a generation, and throws `generation-mismatch` when it has another one. A
+   * repeated message gets the response to its first send whatever the generation is now.
+   */
+  async submitAt(generation: number, submission: Submission, taskId: string): Promise<Accepted> {
+    for (;;) {
+      const task = await this.require(submission.scope, taskId);
+      const { expected } = await readUpTo(this.journal, new Changes(), task);
+      try {
+        return await this.journal.submit({ ...submission, ifHead: expected === generation ? task.head : -1 });
+      } catch (error) {
+        // The task has moved on since it was read: look again.
+        if (!isLangoError(error, 'fenced')) throw error;
+        if (expected === generation) continue;
+        const text = `The task is at generation ${expected}, not at ${generation}.`;
+        const hint = 'Get the task, and send the message again if it still fits.';
+        throw new LangoError('generation-mismatch', text, { hint });
+      }
+    }
+  }
+
   /** Reads the task as it stood after the event `head`. */
   async readingAt(task: TaskIds, head: number): Promise<TaskReading> {
-    const reading = this.waiting.take(task, head);
-    await readUpTo(this.journal, reading, { id: task.id, head });
+    const reading = await readUpTo(this.journal, this.waiting.take(task, head), { id: task.id, head });
     this.waiting.keep(reading);
     return reading;
   }

@@ -4,7 +4,6 @@ import type { CardFile } from '../../core/card.js';
 import type { JsonObject } from '../../core/json.js';
 import { EXTENSIONS, GENERATION, GRPC_TLS } from '../../core/extensions.js';
 import { nodeParams, type NodeMark } from '../translate/extensions.js';
-import type { LoginFlow } from './login-flows.js';
 
 const DEFAULT_MODES = ['text/plain', 'application/json'];
 /** Addresses that a server can bind to but no client can call. */
@@ -129,6 +128,12 @@ function publicBase(baseUrl: string): string {
 /** Keeps the first skill of each id. */
 function uniqueById(skills: readonly Skill[]): readonly Skill[] {
   return skills.filter(({ id }, index) => skills.findIndex((other) => other.id === id) === index);
+}
+
+/** A flow of OAuth 2.0 by which a client gets a token of the issuer, without its scopes. */
+export interface LoginFlow {
+  readonly name: 'authorizationCode' | 'clientCredentials' | 'deviceCode';
+  readonly members: JsonObject;
 }
 
 /** The authentication of callers, as far as clients need to know. */

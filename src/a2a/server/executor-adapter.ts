@@ -15,7 +15,7 @@ import { errorText } from '../../core/errors.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { Artifact } from '../../core/message.js';
 import type { Run, RunEnd, RunInput } from '../../core/run.js';
-import type { EventBody, Scope, TaskState } from '../../core/task.js';
+import type { EventBody, Scope, TaskEvent, TaskRecord, TaskState } from '../../core/task.js';
 import { inNextTurn } from '../../core/time.js';
 import { toCallContext, type Call } from '../translate/call.js';
 import {
@@ -139,7 +139,7 @@ async function requestContext(
   const referenceTasks: Task[] = [];
   for (const reference of references) {
     const found = await run.readTask(reference);
-    if (found) referenceTasks.push(taskWith(found));
+    if (found) referenceTasks.push(taskWith(...found));
   }
   if (task) task.history.push(sent.message!);
   const referred = references.length > 0 ? referenceTasks : undefined;
@@ -168,20 +168,14 @@ class ExecutorCall implements Call {
   }
 }
 
-type TaskLog = NonNullable<Awaited<ReturnType<Run['readTask']>>>;
-
-function taskWith([task, events]: TaskLog): Task {
+function taskWith(task: TaskRecord, events: readonly TaskEvent[]): Task {
   const reading = new TaskReading(task, (event) => event.author ?? task.agent);
   for (const event of events) reading.add(event);
   return taskOf(reading);
 }
 
 /** Reads the task as it stood before an input. The reading is kept, so that the next run reads only what follows. */
-async function readingBefore(
-  run: Run,
-  { seq }: RunInput,
-  readings: WaitingTasks,
-): Promise<TaskReading | undefined> {
+async function readingBefore(run: Run, { seq }: RunInput, readings: WaitingTasks) {
   const reading = readings.take(run.task, seq - 1);
   const log = await run.readTask(run.task.id, reading.head);
   for (const event of log?.[1] ?? []) if (event.seq < seq) reading.add(event);
@@ -216,6 +210,8 @@ class ExecutorEvents {
   #given: Task | undefined;
   readonly #begun = new Set<string>();
   readonly #closing = Promise.withResolvers<RunEnd>();
+  /** Resolves with the first state that ends the run. Rejects with the first failure before it. */
+  readonly end = this.#closing.promise;
   /** The newest status, when it asks for a credential: the end of the run unless the executor goes on. */
   #asksForAuth: (RunEnd & { readonly state: 'auth-required' }) | undefined;
   /** Writes that status, unless the executor returns at once. */
@@ -234,11 +230,6 @@ class ExecutorEvents {
     this.#run = run;
     this.#replaceAll = options.replaceAll;
     this.#reading = options.reading;
-  }
-
-  /** Resolves with the first state that ends the run. Rejects with the first failure before it. */
-  get end(): Promise<RunEnd> {
-    return this.#closing.promise;
   }
 
   take(event: AgentExecutionEvent): void {

@@ -11,25 +11,20 @@ import type {
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { LangoError } from '../../core/errors.js';
-import { EXTENSIONS } from '../../core/extensions.js';
 import type { Accepted, Journal } from '../../core/journal.js';
 import type { TaskEvent, TaskRecord } from '../../core/task.js';
 import { callOf, type Call } from '../translate/call.js';
-import { keepAskedInEvent, isNews } from '../translate/asked.js';
 import { fromWireMessage, fromWireState, toWireMessage } from '../translate/content.js';
-import { toStreamResponse, type NumberedResponse, type ShownEvent } from '../translate/events.js';
-import { eventWithGeneration, wantsGeneration } from '../translate/generation.js';
+import { wantsGeneration } from '../translate/generation.js';
 import type { LocalAgent, TaskCalls } from '../translate/task-calls.js';
-import type { TaskView } from '../translate/task.js';
+import { TaskFold, type TaskView } from '../translate/task.js';
 import { AgentTasks, asksForAuth, endsRun, replyIn, type AgentTasksOptions } from './agent-tasks.js';
-import { submitAt, untilBeyond } from './generations.js';
 import { LocalTasks } from './local-tasks.js';
 import { assertOutputModes } from './modes.js';
 import type { PushConfigs } from './push-configs.js';
 import { requestForExecutor, type OfDraft } from './requests.js';
-import { bareTask, DEFAULT_HISTORY_LENGTH, needsLog, readTask } from './task-reading.js';
-import type { AuthorOf, TaskReading } from './task-reading.js';
-import type { StreamView } from './task-stream.js';
+import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo } from './task-reading.js';
+import { WireView } from './task-stream.js';
 
 type Named = Readonly<Record<'id', string>>;
 type PushName = Readonly<Record<'taskId' | 'id', string>>;
@@ -39,6 +34,7 @@ const DEFAULT_PAGE_SIZE = 50;
 const FIRST_READ = 256;
 /** The longest wait of a send that returns immediately for the first event of an executor. */
 const FIRST_EVENT_MS = 10_000;
+const NO_EVENTS = new TaskFold();
 const WHOLE_TASK: TaskView = { historyLength: undefined, includeArtifacts: true };
 
 interface AgentHandlerOptions extends Omit<AgentTasksOptions, 'inputModes'> {
@@ -110,7 +106,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { currentGeneration: generation } = params as OfDraft;
     let record = await this.#tasks.require(scope, params.id);
     if (generation !== undefined) {
-      await untilBeyond(this.#journal, record, { generation, signal });
+      await this.#tasks.untilBeyond(generation, record, signal);
       record = await this.#tasks.require(scope, params.id);
     }
     return this.#read(record, { historyLength: params.historyLength, includeArtifacts: true, asked });
@@ -132,8 +128,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { historyLength = 0, includeArtifacts = false } = params;
     const view = { historyLength, includeArtifacts, asked };
     const tasks: Task[] = [];
-    for (const record of page.tasks)
-      tasks.push(needsLog(view) ? await this.#read(record, view) : bareTask(record, view));
+    for (const record of page.tasks) tasks.push(await this.#read(record, view));
     return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
   }
 
@@ -206,10 +201,7 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const accepted =
       generation === undefined || taskId === undefined
         ? await this.#journal.submit(submission)
-        : await submitAt(this.#journal, generation, {
-            submission,
-            find: () => this.#tasks.require(call.scope, taskId),
-          });
+        : await this.#tasks.submitAt(generation, submission, taskId);
     if (push) this.#options.push?.accepted(accepted.task.id);
     return accepted;
   }
@@ -223,7 +215,8 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     if (!this.#options.agent.isExecutor) return this.#read(task, view);
     const enough = AbortSignal.timeout(FIRST_EVENT_MS);
     const reply = await this.#tasks.firstReply(accepted, AbortSignal.any([signal, enough]));
-    return reply ? toWireMessage(...reply) : this.#read(await this.#tasks.require(scope, task.id), view);
+    if (reply) return toWireMessage(...reply);
+    return this.#read(await this.#tasks.require(scope, task.id), view);
   }
 
   /**
@@ -254,40 +247,11 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     return reply ? toWireMessage(...reply) : reading.toTask(view);
   }
 
-  #read(record: TaskRecord, view: TaskView): Promise<Task> {
-    return readTask(this.#journal, record, { view, authorOf: this.#tasks.authorOf });
-  }
-}
-
-/** The choices of a stream for a client that asked for these extensions. */
-class WireView implements StreamView<NumberedResponse> {
-  readonly isNumbered: boolean;
-  readonly showsWhole = false;
-  /** Others know of no message that grows. */
-  readonly showsMessages: boolean;
-  readonly #view: TaskView;
-  readonly #authorOf: AuthorOf;
-
-  constructor(view: TaskView, authorOf: AuthorOf) {
-    this.isNumbered = wantsGeneration(view.asked);
-    this.showsMessages = view.asked?.has(EXTENSIONS.author) ?? true;
-    this.#view = view;
-    this.#authorOf = authorOf;
-  }
-
-  snapshot(reading: TaskReading): NumberedResponse {
-    return { payload: { $case: 'task', value: reading.toTask(this.#view) }, seq: reading.head };
-  }
-
-  reply(...reply: Parameters<StreamView<NumberedResponse>['reply']>): NumberedResponse {
-    return { payload: { $case: 'message', value: toWireMessage(...reply) } };
-  }
-
-  event(event: ShownEvent, contextId: string, generation?: number): NumberedResponse | undefined {
-    const response = toStreamResponse(event, contextId, this.#authorOf(event));
-    const payload = response && keepAskedInEvent(response, this.#view.asked);
-    if (!payload) return undefined;
-    if (this.isNumbered) return { payload: eventWithGeneration(payload, generation), seq: event.seq };
-    return isNews(event, payload) ? { payload, seq: event.seq } : undefined;
+  /** Builds a task from its record, and from its log as far as the view needs it. */
+  async #read(record: TaskRecord, view: TaskView): Promise<Task> {
+    const needsLog = view.historyLength !== 0 || view.includeArtifacts || wantsGeneration(view.asked);
+    if (!needsLog) return NO_EVENTS.toTask(record, view);
+    const reading = new TaskReading(record, this.#tasks.authorOf);
+    return (await readUpTo(this.#journal, reading, record)).toTask(view);
   }
 }

@@ -17,7 +17,7 @@ import {
   versionIn,
   type ProtocolVersion,
 } from './service-parameters.js';
-import type { Framing, Streaming } from './sse.js';
+import { sendStream, type Framing, type Streaming } from './sse.js';
 
 export class HttpCall implements Call {
   readonly scope: Caller;
@@ -114,7 +114,7 @@ export async function serveOperation(
   const headers = call.extensionHeaders;
   if (operation.kind === 'stream') {
     const events = () => operation.events(request);
-    return streaming.send(exchange, { scope: call.scope, events, framing: format, headers });
+    return sendStream(exchange, streaming, { scope: call.scope, events, framing: format, headers });
   }
   const waiting = operation.changes ? undefined : exchange.roomForAnswer();
   if (waiting) await waiting;

@@ -5,7 +5,8 @@ import { DIALECT_1_0, type Dialect } from './dialect.js';
 import type { ResponseFormat } from './http-call.js';
 import { HttpCall, serveOperation, errorHeaders, reportedError, sendJson } from './http-call.js';
 import { JSON_TYPE } from './modes.js';
-import { OPERATIONS, isOperation, type PublishedAgent } from './operations.js';
+import { OPERATIONS, isOperation } from './operations.js';
+import type { Operation, PublishedAgent, Request } from './operations.js';
 import type { OperationName } from './requests.js';
 import type { ProtocolVersion } from './service-parameters.js';
 import type { Streaming } from './sse.js';
@@ -20,13 +21,13 @@ const INVALID_PARAMS = -32602;
 /** Errors of the server and of the transport have an HTTP status of their own; all others have 200. */
 const OWN_STATUS: readonly number[] = [-32000, -32603];
 
-type Id = string | number | null;
-
 /** Serves one JSON-RPC 2.0 request (A2A 1.0 section 9). Resolves with true, and never rejects. */
 export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent, streaming: Streaming) {
   let id = 'null';
   // Clients of 0.3 that asked for a stream read a response of status 200 as a stream, errors included.
   let asEvent = false;
+  // The client of a request without an id gets neither a result nor an error.
+  let isNotification = false;
   try {
     const known = exchange.caller();
     const caller = known instanceof Promise ? await known : known;
@@ -34,32 +35,42 @@ export async function serveJsonRpc(exchange: HttpExchange, agent: PublishedAgent
     try {
       body = await exchange.readJson();
     } catch (error) {
-      refuseJson(error);
+      if (isLangoError(error, 'invalid-input')) throw new JsonRpcFault(PARSE_ERROR, error.message);
+      throw error;
     }
     // The response to an invalid request, or one of an unknown version, has its id, when that can be read.
     if (isJsonObject(body) && isId(body['id'])) id = idTextOf(body);
     const call = new HttpCall(exchange, caller, VERSIONS);
     const envelope = toEnvelope(body);
-    if (envelope.id === undefined) {
-      await notify(exchange, agent, { envelope, call });
-      return true;
-    }
+    isNotification = envelope.id === undefined;
     const { operation, dialect } = requireMethod(envelope.method, call.named);
     asEvent = operation.kind === 'stream' && dialect === SCHEMA_DIALECT;
     const params = dialect.params(operation.name, requireParams(envelope.params));
-    const request = { agent, params, dialect, context: call.toContext(dialect.version) };
-    const format = new JsonRpcFormat(exchange, { id, dialect, name: operation.name });
-    await serveOperation(exchange, streaming, { operation, request, call, format });
+    if (isNotification) {
+      await carryOut(operation, { agent, params, dialect, context: call.toDetachedContext(dialect.version) });
+    } else {
+      const request = { agent, params, dialect, context: call.toContext(dialect.version) };
+      const format = new JsonRpcFormat(exchange, { id, dialect, name: operation.name });
+      await serveOperation(exchange, streaming, { operation, request, call, format });
+    }
   } catch (error) {
-    const { status, headers, body } = faultOf(exchange, id, error);
-    if (asEvent && status === 200)
-      sendJson(exchange, {
-        ...{ status, type: 'text/event-stream', headers },
-        body: `data: ${onOneLine(body)}\n\n`,
-      });
-    else sendJson(exchange, { status, type: JSON_TYPE, body, headers });
+    if (!isNotification) sendFault(exchange, faultOf(exchange, id, error), asEvent);
+    else if (!(error instanceof JsonRpcFault)) reportedError(exchange, error);
   }
+  const { response } = exchange;
+  if (isNotification && !response.destroyed && !response.headersSent) response.writeHead(204).end();
   return true;
+}
+
+async function carryOut(operation: Operation, request: Request): Promise<void> {
+  if (operation.kind === 'unary') await operation.call(request);
+  else for await (const event of operation.events(request)) void event;
+}
+
+function sendFault(exchange: HttpExchange, { status, headers, body }: Fault, asEvent: boolean): void {
+  const isEvent = asEvent && status === 200;
+  const type = isEvent ? 'text/event-stream' : JSON_TYPE;
+  sendJson(exchange, { status, type, headers, body: isEvent ? `data: ${onOneLine(body)}\n\n` : body });
 }
 
 /** Holds neither the body nor the parameters: a stream has it for as long as it lasts. */
@@ -105,25 +116,6 @@ export function sendNoSuchAgent(exchange: HttpExchange, message: string): void {
   sendJson(exchange, { status: 404, type: JSON_TYPE, body });
 }
 
-/** Carries out a request without an id. The client gets neither a result nor an error. */
-async function notify(
-  exchange: HttpExchange,
-  agent: PublishedAgent,
-  { envelope, call }: { readonly envelope: Envelope; readonly call: HttpCall },
-): Promise<void> {
-  try {
-    const { operation, dialect } = requireMethod(envelope.method, call.named);
-    const params = dialect.params(operation.name, requireParams(envelope.params));
-    const request = { agent, params, dialect, context: call.toDetachedContext(dialect.version) };
-    if (operation.kind === 'unary') await operation.call(request);
-    else for await (const event of operation.events(request)) void event;
-  } catch (error) {
-    if (!(error instanceof JsonRpcFault)) reportedError(exchange, error);
-  }
-  const { response } = exchange;
-  if (!response.destroyed && !response.headersSent) response.writeHead(204).end();
-}
-
 /** An error that JSON-RPC 2.0 itself defines. */
 class JsonRpcFault extends Error {
   readonly code: number;
@@ -133,14 +125,6 @@ class JsonRpcFault extends Error {
     this.code = code;
   }
 }
-
-/** Throws the error of a body that could not be read as JSON. */
-function refuseJson(error: unknown): never {
-  if (isLangoError(error, 'invalid-input')) throw new JsonRpcFault(PARSE_ERROR, error.message);
-  throw error;
-}
-
-type Envelope = ReturnType<typeof toEnvelope>;
 
 /** The id is absent in a notification. */
 function toEnvelope(body: unknown) {
@@ -155,7 +139,7 @@ function toEnvelope(body: unknown) {
   return { id, method, params };
 }
 
-function isId(value: unknown): value is Id | undefined {
+function isId(value: unknown): value is string | number | null | undefined {
   return value === undefined || value === null || typeof value === 'string' || typeof value === 'number';
 }
 
@@ -174,6 +158,8 @@ function requireParams(params: unknown): JsonObject {
   if (isJsonObject(params)) return params;
   throw new JsonRpcFault(INVALID_PARAMS, 'params must be a JSON object.');
 }
+
+type Fault = ReturnType<typeof faultOf>;
 
 function faultOf(exchange: HttpExchange, id: string, error: unknown) {
   if (error instanceof JsonRpcFault) {

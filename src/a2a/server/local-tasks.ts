@@ -2,7 +2,7 @@ import { readPages } from '../../core/journal.js';
 import type { Message } from '../../core/message.js';
 import type { Origin } from '../../core/origin.js';
 import { activityOf } from '../../core/activity.js';
-import type { Scope, TaskEvent, TaskRecord } from '../../core/task.js';
+import type { Scope, TaskEvent } from '../../core/task.js';
 import { toUpdate } from '../translate/events.js';
 import type { MessageIds } from '../translate/content.js';
 import type { TaskCall, TaskCalls } from '../translate/task-calls.js';
@@ -65,21 +65,14 @@ export class LocalTasks implements TaskCalls {
     await this.#tasks.journal.cancel(scope, id);
   }
 
-  async find(
-    { contextId, id }: { readonly contextId: string; readonly id: string },
-    call: TaskCall,
-  ): Promise<string | undefined> {
+  async find({ contextId, id }: { readonly contextId: string; readonly id: string }, call: TaskCall) {
     const { journal, agent } = this.#tasks;
     const query = { agent: agent.name, contextId, pageSize: MAX_TASKS };
     const { tasks } = await journal.list(scopeOf(call), query);
-    for (const task of tasks) if (await this.#holds(task, id)) return task.id;
+    for (const task of tasks)
+      for await (const events of readPages(journal, task.id, { after: 0, head: task.head }))
+        if (events.some(({ body }) => body.type === 'message' && body.message.id === id)) return task.id;
     return undefined;
-  }
-
-  async #holds(task: TaskRecord, messageId: string): Promise<boolean> {
-    for await (const events of readPages(this.#tasks.journal, task.id, { after: 0, head: task.head }))
-      if (events.some(({ body }) => body.type === 'message' && body.message.id === messageId)) return true;
-    return false;
   }
 }
 

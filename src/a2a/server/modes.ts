@@ -3,13 +3,14 @@ import { typeOfBytes, type Part } from '../../core/message.js';
 
 const TEXT = 'text/plain';
 export const JSON_TYPE = 'application/json';
-const BYTES = 'application/octet-stream';
+/** The types of parts that name none. */
+const IMPLIED_TYPES = { text: TEXT, data: JSON_TYPE, file: 'application/octet-stream' };
 
 /** Throws `content-type-not-supported` for a part whose media type is none of the card's input modes. */
 export function assertInputModes(parts: readonly Part[], modes: readonly string[]): void {
   for (const part of parts) {
     assertTrueType(part);
-    const type = part.mediaType === undefined ? impliedType(part) : bareType(part.mediaType);
+    const type = part.mediaType === undefined ? IMPLIED_TYPES[part.kind] : bareType(part.mediaType);
     if (modes.includes(type)) continue;
     // A file without a media type may have any type of files that the agent takes.
     const takesFiles = modes.some((mode) => ![TEXT, JSON_TYPE].includes(bareType(mode)));
@@ -40,11 +41,6 @@ export function assertOutputModes(accepted: readonly string[], modes: readonly s
   throw new LangoError('content-type-not-supported', 'This agent gives none of the accepted output modes.', {
     hint: `It gives ${modes.join(', ')}.`,
   });
-}
-
-function impliedType(part: Part): string {
-  if (part.kind === 'text') return TEXT;
-  return part.kind === 'data' ? JSON_TYPE : BYTES;
 }
 
 /** Removes parameters. `text`, which many cards and clients write, means `text/plain`. */

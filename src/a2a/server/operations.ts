@@ -60,7 +60,6 @@ export interface StreamOperation extends Named {
 
 interface Named {
   readonly name: OperationName;
-  readonly codec: { toJSON(params: never): unknown };
   /** Whether it changes something; otherwise it only reads. */
   readonly changes: boolean;
 }
@@ -82,7 +81,6 @@ interface UnaryRow<Sent, Result> extends Row<Sent, Promise<Result>> {
 }
 
 type Events = AsyncGenerator<StreamResponse, void, undefined>;
-type StreamRow<Sent> = Row<Sent, Events>;
 
 export const OPERATIONS = {
   SendMessage: unary('SendMessage', {
@@ -146,7 +144,6 @@ function unary<Name extends OperationName, Result>(
   return {
     name,
     kind: 'unary',
-    codec: REQUESTS[name].codec,
     changes: row.changes !== undefined,
     async call(request) {
       const params = admittedParams(name, request, row.changes !== undefined);
@@ -167,11 +164,10 @@ function unary<Name extends OperationName, Result>(
   };
 }
 
-function stream<Name extends OperationName>(name: Name, row: StreamRow<Params[Name]>): StreamOperation {
+function stream<Name extends OperationName>(name: Name, row: Row<Params[Name], Events>): StreamOperation {
   return {
     name,
     kind: 'stream',
-    codec: REQUESTS[name].codec,
     changes: row.changes !== undefined,
     events(request) {
       const params = admittedParams(name, request, row.changes !== undefined);
@@ -186,12 +182,10 @@ function admittedParams<Name extends OperationName>(name: Name, request: Request
   admitCaller(name, request);
   admitViewer(name, request, isChange);
   const { codec, schema, oldSchema = schema, isUsual } = REQUESTS[name];
-  const isOld = request.context.requestedVersion === '0.3';
   const { dialect = DIALECT_1_0, params } = request;
   if (isUsual?.(params)) return codec.fromJSON(params);
-  return codec.fromJSON(
-    parseAs(isOld ? oldSchema : schema, params, (violation) => dialect.violation(name, violation)),
-  );
+  const ownSchema = dialect.version === '0.3' ? oldSchema : schema;
+  return codec.fromJSON(parseAs(ownSchema, params, (violation) => dialect.violation(name, violation)));
 }
 
 /** Throws `forbidden` for a caller without the agent's scope, before its parameters are checked. */

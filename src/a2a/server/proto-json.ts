@@ -49,10 +49,6 @@ export function protoEnum(numbers: Readonly<Record<string, number>>) {
   });
 }
 
-export function jsonObject() {
-  return z.custom<Record<string, unknown>>(isJsonObject, 'must be a JSON object');
-}
-
 export function text(maxLength: number) {
   return z.string('must be a string').max(maxLength, `must be at most ${maxLength} characters long`);
 }

@@ -8,16 +8,14 @@ import { continueTrace } from '../../core/trace.js';
 import type { Journal } from '../../core/journal.js';
 import type { JsonObject } from '../../core/json.js';
 import type { TaskEvent } from '../../core/task.js';
-import { isNews, keepAskedInEvent } from '../translate/asked.js';
-import { toWireMessage } from '../translate/content.js';
-import { toStreamResponse } from '../translate/events.js';
 import { Changes } from '../translate/generation.js';
-import { replyIn } from './agent-tasks.js';
+import { replyIn, type AgentTasksOptions } from './agent-tasks.js';
 import type { SealedPush } from './push-configs.js';
 import { DEFAULT_HISTORY_LENGTH, TaskReading, readUpTo, type AuthorOf } from './task-reading.js';
+import { WireView } from './task-stream.js';
 import { SCHEMA_DIALECT } from './v03/dialect.js';
 
-interface PushSenderOptions {
+interface PushSenderOptions extends Pick<AgentTasksOptions, 'rootAgentName'> {
   /** The egress client: it checks addresses, and bounds time and size. */
   readonly fetch: typeof fetch;
   readonly journal: Pick<Journal, 'read'>;
@@ -25,8 +23,6 @@ interface PushSenderOptions {
   readonly keys: ReadKeys;
   /** The address of this node; receivers find its keys below it. */
   readonly issuer: () => string;
-  /** The author of events that name none (requirement A2). */
-  readonly rootAgentName: string;
   readonly userAgent: string;
 }
 
@@ -38,28 +34,33 @@ const GONE = 410;
 
 /** Sends each event as one signed POST. */
 export function createPushSender(options: PushSenderOptions): PushSender {
+  const authorOf: AuthorOf = ({ author }) => author ?? options.rootAgentName;
+  /** The choices of a stream for a client that asked for the same extensions. */
+  const viewFor = ({ extensions = [] }: SealedPush): WireView => {
+    const asked = new Set(extensions);
+    return new WireView({ historyLength: DEFAULT_HISTORY_LENGTH, includeArtifacts: true, asked }, authorOf);
+  };
+  /** The Task as it stood after the event `head`. It is the same on each attempt, whatever has happened since. */
+  const readingAt = ({ taskId: id, contextId }: PushDelivery, head: number): Promise<TaskReading> =>
+    readUpTo(options.journal, new TaskReading({ id, contextId }, authorOf), { id, head });
   return {
     shown(delivery, events) {
       const changes = new Changes();
-      const asked = askedIfOpen(delivery, options.sealer);
-      return events.filter(
-        (event) => changes.add(event) && isNews(event, toPayload(event, { delivery, author: '', asked })),
-      );
+      const view = viewFor(openIfPossible(delivery, options.sealer));
+      return events.filter((event) => changes.add(event) && shownBy(view, event, delivery) !== undefined);
     },
     async send(delivery, event, signal) {
-      const authorOf: AuthorOf = ({ author }) => author ?? options.rootAgentName;
       const isCurrent = delivery.version === '1.0';
       const sealed = openSealed(delivery, options.sealer);
-      const asked = askedOf(sealed);
+      const view = viewFor(sealed);
       // A webhook of 0.3 gets the Task each time (0.3, section 9.5).
-      const payload =
+      const response =
         event.seq === delivery.cursor || !isCurrent
-          ? await taskAt(options.journal, event.seq, { delivery, authorOf, asked })
-          : toPayload(event, { delivery, author: authorOf(event), asked });
-      if (!payload) return;
-      const body = isCurrent
-        ? JSON.stringify(toJson(payload))
-        : JSON.stringify(SCHEMA_DIALECT.event('SubscribeToTask', toJson(payload)));
+          ? view.snapshot(await readingAt(delivery, event.seq))
+          : shownBy(view, event, delivery);
+      if (!response) return;
+      const json = StreamResponse.toJSON(response) as JsonObject;
+      const body = JSON.stringify(isCurrent ? json : SCHEMA_DIALECT.event('SubscribeToTask', json));
       const headers = {
         ...authentication(delivery, sealed),
         ...(await signature({ delivery, event, body }, options)),
@@ -75,32 +76,9 @@ export function createPushSender(options: PushSenderOptions): PushSender {
   };
 }
 
-type Payload = StreamResponse['payload'];
-
-const toJson = (payload: Payload) => StreamResponse.toJSON({ payload }) as JsonObject;
-
-/** The event as a stream shows it to a client that asked for the same extensions. */
-function toPayload(
-  event: TaskEvent,
-  { delivery, author, asked }: { delivery: PushDelivery; author: string; asked: ReadonlySet<string> },
-): Payload {
+function shownBy(view: WireView, event: TaskEvent, { contextId }: PushDelivery) {
   const reply = replyIn(event);
-  if (reply) return { $case: 'message', value: toWireMessage(...reply) };
-  const response = toStreamResponse(event, delivery.contextId, author);
-  return response && keepAskedInEvent(response, asked);
-}
-
-/** The Task as it stood after the event `head`. It is the same on each attempt, whatever has happened since. */
-async function taskAt(
-  journal: Pick<Journal, 'read'>,
-  head: number,
-  { delivery, authorOf, asked }: { delivery: PushDelivery; authorOf: AuthorOf; asked: ReadonlySet<string> },
-): Promise<Payload> {
-  const { taskId: id, contextId } = delivery;
-  const reading = new TaskReading({ id, contextId }, authorOf);
-  await readUpTo(journal, reading, { id, head });
-  const view = { historyLength: DEFAULT_HISTORY_LENGTH, includeArtifacts: true, asked };
-  return { $case: 'task', value: reading.toTask(view) };
+  return reply ? view.reply(...reply) : view.event(event, contextId);
 }
 
 /** Posts the notification. A timeout becomes retryable. */
@@ -120,20 +98,15 @@ function openSealed({ sealed }: PushDelivery, sealer: Sealer): SealedPush {
 }
 
 /** A config that cannot be opened fails when it is sent. */
-function askedIfOpen(delivery: PushDelivery, sealer: Sealer): ReadonlySet<string> {
+function openIfPossible(delivery: PushDelivery, sealer: Sealer): SealedPush {
   try {
-    return askedOf(openSealed(delivery, sealer));
+    return openSealed(delivery, sealer);
   } catch {
-    return new Set();
+    return {};
   }
 }
 
-const askedOf = ({ extensions = [] }: SealedPush): ReadonlySet<string> => new Set(extensions);
-
-function authentication(
-  { scheme }: PushDelivery,
-  { token, credentials }: SealedPush,
-): Readonly<Record<string, string>> {
+function authentication({ scheme }: PushDelivery, { token, credentials }: SealedPush) {
   const isAuthorized = scheme !== undefined && credentials !== undefined;
   return {
     ...(isAuthorized && { Authorization: `${scheme} ${credentials}` }),

@@ -130,10 +130,8 @@ function listEntries({ entries }: Registry, query: URLSearchParams): JsonObject 
     .sort((a, b) => sign * textIn(a[field]).localeCompare(textIn(b[field]), 'en'));
   const size = query.get('pageSize');
   const token = query.get('pageToken') ?? undefined;
-  const { items, next } = pageOf(sorted, LIST_PAGE, {
-    size: size === null ? undefined : Number(size),
-    token,
-  });
+  const asked = { size: size === null ? undefined : Number(size), token };
+  const { items, next } = pageOf(sorted, LIST_PAGE, asked);
   return { items, total: sorted.length, ...next };
 }
 

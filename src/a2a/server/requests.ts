@@ -19,7 +19,7 @@ import { BASE64 } from '../../core/message.js';
 import { isJsonObject, type JsonObject } from '../../core/json.js';
 import type { Call } from '../translate/call.js';
 import { MAX_ID_LENGTH } from '../translate/extensions.js';
-import { bool, jsonObject, protoEnum, protoObject, text, whole } from './proto-json.js';
+import { bool, protoEnum, protoObject, text, whole } from './proto-json.js';
 
 const MAX_PARTS = 256;
 const MAX_LIST = 256;
@@ -42,7 +42,7 @@ const id = text(MAX_ID_LENGTH);
 const requiredId = id.min(1, 'must not be empty');
 const count = whole(0).optional();
 const pageToken = text(MAX_PAGE_TOKEN_LENGTH).optional();
-const metadata = jsonObject().optional();
+const metadata = z.custom<JsonObject>(isJsonObject, 'must be a JSON object').optional();
 const texts = z.array(id, 'must be a list of strings').max(MAX_LIST, `must have at most ${MAX_LIST} items`);
 /** None of our interfaces declares a tenant, so a client must leave it out (A2A 1.0 section 3.2.6). */
 const tenant = z.string().max(0, 'must be left out: this interface declares no tenant').optional();

@@ -12,14 +12,13 @@ import { REST_0_3 } from './v03/dialect.js';
 
 /** The fields that errors of paths and HTTP methods share. A2A does not define these errors. */
 const NO_SUCH_METHOD = { jsonRpcCode: -32601, details: [], retryAfterSeconds: undefined, headers: {} };
-const OLD_PATH = /^\/v1\//;
 
 export function isRestPath(path: string): boolean {
   return dialectOf(path).routes.some((route) => route.path.test(path));
 }
 
 /** The paths of 0.3 begin with `/v1`, so the path tells the version of a client that names none. */
-const dialectOf = (path: string): RestDialect => (OLD_PATH.test(path) ? REST_0_3 : REST_1_0);
+const dialectOf = (path: string): RestDialect => (path.startsWith('/v1/') ? REST_0_3 : REST_1_0);
 
 /** Serves one request of the HTTP+JSON binding (A2A 1.0 section 11), at a path below the agent's own. Never rejects. */
 export async function serveRest(

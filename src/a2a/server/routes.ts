@@ -10,8 +10,7 @@ import { serveJsonRpc, sendNoSuchAgent } from './json-rpc.js';
 import type { PublishedAgent } from './operations.js';
 import { serveRegistry, REGISTRY_PATH } from './registry.js';
 import { serveRest, isRestPath, sendNoSuchPath, sendWrongMethod } from './rest.js';
-import { Streaming } from './sse.js';
-import type { StreamLimits, StreamSlots } from './stream-slots.js';
+import { StreamSlots, type StreamLimits } from './stream-slots.js';
 
 /** The path of the agents as MCP tools: see mcp/route.ts. */
 export const MCP_PATH = '/mcp';
@@ -36,7 +35,8 @@ interface A2aRoutesOptions {
  * root for the root agent. Cards are public; all other requests need a caller.
  */
 export function createA2aRoutes(options: A2aRoutesOptions): HttpRoute {
-  const streaming = new Streaming(options.limits, options.slots);
+  const { limits, slots = new StreamSlots(limits) } = options;
+  const streaming = { limits, slots };
   const discovery: Discovery = { cache: new EtagCache(), keys: options.keys };
   return (exchange) => {
     const { method } = exchange.request;

@@ -5,7 +5,7 @@ import type { TaskReading } from './task-reading.js';
 
 export interface ShownTextOptions {
   readonly taskId: string;
-  /** Whether events are shown whole, and live text besides them. */
+  /** Whether an event is shown whole after a part of its text was shown live. Otherwise only the rest of it is. */
   readonly showsWhole: boolean;
   /** Whether live text of messages is shown. */
   readonly showsMessages: boolean;

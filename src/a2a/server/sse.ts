@@ -7,7 +7,7 @@ import { waitAtMost } from '../../core/time.js';
 import type { NumberedResponse } from '../translate/events.js';
 import { jsonWithGenerations } from '../translate/generation.js';
 import { seqIn } from '../translate/extensions.js';
-import { StreamSlots, stallMs, type StreamLimits } from './stream-slots.js';
+import { stallMs, type StreamLimits, type StreamSlots } from './stream-slots.js';
 
 /** The form in which a binding writes one event, and an error after the first event. */
 export interface Framing {
@@ -22,33 +22,30 @@ const GOODBYE = 'retry: 2000\n: the server is stopping; subscribe again with Las
 
 const LAST_CHUNK = '0\r\n\r\n';
 
-/** Sends event streams, within the limits of the node. */
-export class Streaming {
-  readonly #limits: StreamLimits;
-  readonly #slots: StreamSlots;
+/** The limits of event streams on this node. */
+export interface Streaming {
+  readonly limits: StreamLimits;
+  /** Shared by all transports. */
+  readonly slots: StreamSlots;
+}
 
-  constructor(limits: StreamLimits, slots: StreamSlots = new StreamSlots(limits)) {
-    this.#limits = limits;
-    this.#slots = slots;
-  }
-
-  /**
-   * Takes a slot, asks for the events, and resolves once the stream is open; from then on it sends the events until they
-   * end. Rejects with `too-many`, and with what `events` throws before; later errors become an event of the stream.
-   */
-  async send(exchange: HttpExchange, { scope, events: open, framing, headers }: StreamCall): Promise<void> {
-    const slot = this.#slots.take(scope);
-    try {
-      const events = open()[Symbol.asyncIterator]();
-      const first = events.next();
-      await waitAtMost(OPEN_AFTER_MS, first, { ref: false });
-      const stream = new EventStream(exchange, { events, framing, headers, slot, limits: this.#limits });
-      exchange.answered();
-      stream.pump(first);
-    } catch (error) {
-      slot[Symbol.dispose]();
-      throw error;
-    }
+/**
+ * Takes a slot, asks for the events, and resolves once the stream is open; from then on it sends the events until they
+ * end. Rejects with `too-many`, and with what `events` throws before; later errors become an event of the stream.
+ */
+export async function sendStream(exchange: HttpExchange, { limits, slots }: Streaming, call: StreamCall) {
+  const slot = slots.take(call.scope);
+  try {
+    const events = call.events()[Symbol.asyncIterator]();
+    const first = events.next();
+    await waitAtMost(OPEN_AFTER_MS, first, { ref: false });
+    const { framing, headers } = call;
+    const stream = new EventStream(exchange, headers, { events, framing, slot, limits });
+    exchange.answered();
+    stream.pump(first);
+  } catch (error) {
+    slot[Symbol.dispose]();
+    throw error;
   }
 }
 
@@ -60,7 +57,8 @@ interface StreamCall {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-interface Pumped extends Pick<StreamCall, 'framing' | 'headers'> {
+interface Pumped {
+  readonly framing: Framing;
   readonly events: AsyncIterator<StreamResponse>;
   /** Disposed of when the stream has ended. */
   readonly slot: Disposable;
@@ -81,10 +79,7 @@ function frame(event: NumberedResponse, framing: Framing): string {
 class EventStream {
   readonly #response: ServerResponse;
   readonly #closing: AbortSignal;
-  readonly #events: AsyncIterator<StreamResponse>;
-  readonly #framing: Framing;
-  readonly #slot: Disposable;
-  readonly #limits: StreamLimits;
+  readonly #pumped: Pumped;
   readonly #heartbeat: NodeJS.Timeout;
   #pending = '';
   #flushSoon: NodeJS.Immediate | undefined;
@@ -93,14 +88,12 @@ class EventStream {
   readonly #isChunked: boolean;
 
   /** The headers leave with the first event, or at the end of this turn of the event loop. */
-  constructor({ response, closing }: HttpExchange, { events, framing, headers, slot, limits }: Pumped) {
+  constructor({ response, closing }: HttpExchange, headers: StreamCall['headers'], pumped: Pumped) {
     this.#response = response;
     this.#closing = closing;
-    this.#events = events;
-    this.#framing = framing;
-    this.#slot = slot;
-    this.#limits = limits;
-    this.#heartbeat = setInterval(() => this.#beat(), limits.heartbeatSeconds * 1_000).unref();
+    this.#pumped = pumped;
+    const heartbeatMs = pumped.limits.heartbeatSeconds * 1_000;
+    this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs).unref();
     response.writeHead(200, {
       'Content-Type': 'text/event-stream',
       'Cache-Control': 'no-store',
@@ -122,7 +115,7 @@ class EventStream {
   readonly #take = ({ value, done }: IteratorResult<StreamResponse>): void => {
     if (done === true || this.#response.destroyed) return void this.#end();
     try {
-      const waiting = this.#send(frame(value, this.#framing));
+      const waiting = this.#send(frame(value, this.#pumped.framing));
       if (waiting) void waiting.then(() => this.#next());
       else this.#next();
     } catch (error) {
@@ -131,21 +124,26 @@ class EventStream {
   };
 
   #next(): void {
-    this.pump(this.#events.next());
+    this.pump(this.#pumped.events.next());
   }
 
   readonly #fail = (error: unknown): void => {
-    void this.#send(`event: error\ndata: ${this.#framing.error(error)}\n\n`);
+    void this.#send(`event: error\ndata: ${this.#pumped.framing.error(error)}\n\n`);
     void this.#end();
   };
 
+  /** Sends the rest and ends the stream. Resolves once the reader has taken it or was cut. */
   async #end(): Promise<void> {
     if (this.#closing.aborted) void this.#send(GOODBYE);
     try {
-      await this.#events.return?.();
-      await this.#close();
+      await this.#pumped.events.return?.();
+      clearInterval(this.#heartbeat);
+      clearImmediate(this.#flushSoon);
+      if (this.#response.destroyed) return;
+      this.#response.end(this.#chunk(this.#pending) + (this.#isChunked ? LAST_CHUNK : ''));
+      if (this.#response.writableLength > 0) await this.#readerTakes('finish');
     } finally {
-      this.#slot[Symbol.dispose]();
+      this.#pumped.slot[Symbol.dispose]();
     }
   }
 
@@ -153,18 +151,9 @@ class EventStream {
   #send(text: string): Promise<void> | undefined {
     this.#pending += onOneLine(text);
     this.#flushSoon ??= setImmediate(() => this.#flush());
-    return this.#pending.length + this.#response.writableLength > this.#limits.streamBufferBytes
+    return this.#pending.length + this.#response.writableLength > this.#pumped.limits.streamBufferBytes
       ? this.#drained()
       : undefined;
-  }
-
-  /** Sends the rest and ends the stream. Resolves once the reader has taken it or was cut; never rejects. */
-  async #close(): Promise<void> {
-    clearInterval(this.#heartbeat);
-    clearImmediate(this.#flushSoon);
-    if (this.#response.destroyed) return;
-    this.#response.end(this.#chunk(this.#pending) + (this.#isChunked ? LAST_CHUNK : ''));
-    if (this.#response.writableLength > 0) await this.#readerTakes('finish');
   }
 
   /** node:http holds headers that leave in one text with the body in 50 pieces, for as long as the stream lasts. */
@@ -193,14 +182,15 @@ class EventStream {
 
   async #drained(): Promise<void> {
     this.#flush();
-    if (this.#response.writableLength > this.#limits.streamBufferBytes) await this.#readerTakes('drain');
+    const most = this.#pumped.limits.streamBufferBytes;
+    if (this.#response.writableLength > most) await this.#readerTakes('drain');
   }
 
   async #readerTakes(event: 'drain' | 'finish'): Promise<void> {
     const response = this.#response;
     await new Promise<void>((resolve) => {
       // Destroyed, since the unread buffer would keep an ended response open. The reader can resume by its cursor.
-      const timer = setTimeout(() => response.destroy(), stallMs(this.#limits));
+      const timer = setTimeout(() => response.destroy(), stallMs(this.#pumped.limits));
       const leave = (): void => {
         clearTimeout(timer);
         response.off(event, leave).off('close', leave);

@@ -11,7 +11,6 @@ import {
   type TextDelta,
 } from '../../core/task.js';
 import { withAuthor } from '../translate/events.js';
-import { wantsGeneration } from '../translate/generation.js';
 import { TaskFold, type TaskStatus, type TaskView } from '../translate/task.js';
 import type { TaskSnapshot } from '../translate/updates.js';
 
@@ -68,10 +67,7 @@ export class TaskReading {
   }
 
   /** The whole text that a delta is a part of, as an event that replaces it; without text when there is none. */
-  whole({
-    artifactId,
-    isMessage,
-  }: Pick<TextDelta, 'artifactId' | 'isMessage'>): TextDelta | BodyOf<'artifact'> {
+  whole({ artifactId, isMessage }: TextDelta): TextDelta | BodyOf<'artifact'> {
     const text = isMessage ? this.#fold.saidIn(`${this.#record.id}:${artifactId}`) : '';
     const artifact = isMessage ? undefined : this.#fold.artifacts().find(({ id }) => id === artifactId);
     if (artifact) return { type: 'artifact', artifact, append: false, lastChunk: false };
@@ -126,37 +122,21 @@ export class WaitingTasks {
   }
 }
 
-/** Reads the log of a task up to and including `head`. */
-export async function readUpTo(
+interface LogReader {
+  /** The newest event that it has. Default: none. */
+  readonly head?: number;
+  add(event: TaskEvent): unknown;
+}
+
+/** Gives a reader the log of a task up to and including `head`, as far as it lacks it. Resolves with the reader. */
+export async function readUpTo<Reader extends LogReader>(
   journal: Pick<Journal, 'read'>,
-  reading: TaskReading,
+  reader: Reader,
   { id, head }: Pick<TaskRecord, 'id' | 'head'>,
-): Promise<void> {
-  for await (const events of readPages(journal, id, { after: reading.head, head }))
-    for (const event of events) reading.add(event);
-}
-
-export function needsLog(view: TaskView): boolean {
-  return view.historyLength !== 0 || view.includeArtifacts || wantsGeneration(view.asked);
-}
-
-const NO_EVENTS = new TaskFold();
-
-/** Builds a task from its record alone, for a view that does not need the log. */
-export function bareTask(record: TaskRecord, view: TaskView): Task {
-  return NO_EVENTS.toTask(record, view);
-}
-
-/** Builds a task from its record, and from its log as far as the view needs it. */
-export async function readTask(
-  journal: Journal,
-  record: TaskRecord,
-  { view, authorOf }: { readonly view: TaskView; readonly authorOf: AuthorOf },
-): Promise<Task> {
-  if (!needsLog(view)) return bareTask(record, view);
-  const reading = new TaskReading(record, authorOf);
-  await readUpTo(journal, reading, record);
-  return reading.toTask(view);
+): Promise<Reader> {
+  for await (const events of readPages(journal, id, { after: reader.head ?? 0, head }))
+    for (const event of events) reader.add(event);
+  return reader;
 }
 
 const SEGMENT_BYTES = 500_000;
@@ -175,11 +155,8 @@ export async function exportTask(
   const fold = new TaskFold();
   let head = after;
   let bytes = 0;
-  for await (const events of readPages(journal, record.id, {
-    after,
-    head: record.head,
-    size: EVENTS_PER_READ,
-  })) {
+  const range = { after, head: record.head, size: EVENTS_PER_READ };
+  for await (const events of readPages(journal, record.id, range)) {
     for (const event of events) fold.add(event, event.author ?? rootAgentName);
     head = events.at(-1)!.seq;
     bytes += Buffer.byteLength(JSON.stringify(events));

@@ -1,27 +1,59 @@
 import type { Journal, Watched } from '../../core/journal.js';
 import type { Message } from '../../core/message.js';
 import { isTerminal, type TaskEvent } from '../../core/task.js';
-import type { MessageIds } from '../translate/content.js';
-import type { ShownEvent } from '../translate/events.js';
-import { Changes } from '../translate/generation.js';
-import { changesUpTo } from './generations.js';
-import { ShownText } from './shown-text.js';
-import type { TaskIds, TaskReading, WaitingTasks } from './task-reading.js';
+import { EXTENSIONS } from '../../core/extensions.js';
+import { isNews, keepAskedInEvent } from '../translate/asked.js';
+import { toWireMessage, type MessageIds } from '../translate/content.js';
+import { toStreamResponse, type NumberedResponse, type ShownEvent } from '../translate/events.js';
+import { Changes, eventWithGeneration, wantsGeneration } from '../translate/generation.js';
+import type { TaskView } from '../translate/task.js';
+import { ShownText, type ShownTextOptions } from './shown-text.js';
+import { readUpTo } from './task-reading.js';
+import type { AuthorOf, TaskIds, TaskReading, WaitingTasks } from './task-reading.js';
 
 /** The choices of a stream about what it shows. */
-export interface StreamView<Shown> {
+export interface StreamView<Shown> extends Pick<ShownTextOptions, 'showsWhole' | 'showsMessages'> {
   /** The task as it stood when the stream began. */
   readonly snapshot: (reading: TaskReading) => Shown;
   /** Undefined for an event that is not shown. What is shown without a number has no generation. */
   readonly event: (event: ShownEvent, contextId: string, generation?: number) => Shown | undefined;
-  /** Whether an event is shown whole after a part of its text was shown live. Otherwise only the rest of it is. */
-  readonly showsWhole: boolean;
-  /** Whether live text of messages is shown. */
-  readonly showsMessages: boolean;
   /** The message that an executor published in place of a task. */
   readonly reply: (message: Message, ids: MessageIds) => Shown;
   /** Whether `event` gets the true generation, which costs a reading of the task. */
   readonly isNumbered: boolean;
+}
+
+/** The choices for a client, or a receiver of push notifications, that asked for these extensions. */
+export class WireView implements StreamView<NumberedResponse> {
+  readonly isNumbered: boolean;
+  readonly showsWhole = false;
+  /** Others know of no message that grows. */
+  readonly showsMessages: boolean;
+  readonly #view: TaskView;
+  readonly #authorOf: AuthorOf;
+
+  constructor(view: TaskView, authorOf: AuthorOf) {
+    this.isNumbered = wantsGeneration(view.asked);
+    this.showsMessages = view.asked?.has(EXTENSIONS.author) ?? true;
+    this.#view = view;
+    this.#authorOf = authorOf;
+  }
+
+  snapshot(reading: TaskReading): NumberedResponse {
+    return { payload: { $case: 'task', value: reading.toTask(this.#view) }, seq: reading.head };
+  }
+
+  reply(message: Message, ids: MessageIds): NumberedResponse {
+    return { payload: { $case: 'message', value: toWireMessage(message, ids) } };
+  }
+
+  event(event: ShownEvent, contextId: string, generation?: number): NumberedResponse | undefined {
+    const response = toStreamResponse(event, contextId, this.#authorOf(event));
+    const payload = response && keepAskedInEvent(response, this.#view.asked);
+    if (!payload) return undefined;
+    if (this.isNumbered) return { payload: eventWithGeneration(payload, generation), seq: event.seq };
+    return isNews(event, payload) ? { payload, seq: event.seq } : undefined;
+  }
 }
 
 interface StreamStart<Shown> {
@@ -30,7 +62,7 @@ interface StreamStart<Shown> {
   readonly rest?: StreamRest<Shown>;
 }
 
-interface StreamRest<Shown> {
+export interface StreamRest<Shown> {
   readonly task: TaskIds;
   /** The number of the last event that is not shown. */
   readonly after: number;
@@ -57,7 +89,7 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
   #open: (() => Promise<StreamStart<Shown>>) | undefined;
   #rest!: StreamRest<Shown>;
   #text: ShownText | undefined;
-  #changes = new Changes();
+  readonly #changes = new Changes();
   #cursor = 0;
   #watched: AsyncIterator<Watched, void> | undefined;
   #ready: Shown[] = [];
@@ -112,7 +144,7 @@ export class TaskStream<Shown> implements AsyncGenerator<Shown, void, undefined>
     const { task, view, after, signal } = rest;
     const { journal } = this.#source;
     this.#rest = rest;
-    if (view.isNumbered) this.#changes = await changesUpTo(journal, task.id, after);
+    if (view.isNumbered) await readUpTo(journal, this.#changes, { id: task.id, head: after });
     // Begins one event earlier, so that a client sees the same of an event wherever its stream begins.
     this.#cursor = view.isNumbered ? after : Math.max(0, after - 1);
     this.#watched = journal.watch(task.id, this.#cursor, signal);

@@ -5,7 +5,7 @@ import { AgentEvent } from '@a2a-js/sdk/server';
 import { toWirePart } from '../../../src/a2a/translate/content.js';
 import { authorMetadata, usageMetadata } from '../../../src/a2a/translate/extensions.js';
 import { textPart } from '../../../src/core/message.js';
-import { questionPart } from '../../../src/journal/run-end.js';
+import { questionPart } from '../../../src/journal/run-work.js';
 
 export interface ExecutorCall {
   readonly message: Message;

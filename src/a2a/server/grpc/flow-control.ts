@@ -2,17 +2,18 @@ import type { ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import { LangoError } from '../../../core/errors.js';
 import { CountByKey, stallMs, type StreamLimits } from '../stream-slots.js';
 
-type Out = ServerWritableStream<Buffer, Buffer>;
+export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+export type StreamCall = ServerWritableStream<Buffer, Buffer>;
 
 /** Writes the events of a stream. While the reader is behind, the sender waits; the events are in the journal, so waiting costs no memory. */
 export class EventWriter {
-  readonly #call: Out;
+  readonly #call: StreamCall;
   readonly #limits: StreamLimits;
   /** Bytes that the reader has not read. */
   #unread = 0;
   #onRead: (() => void) | undefined;
 
-  constructor(call: Out, limits: StreamLimits) {
+  constructor(call: StreamCall, limits: StreamLimits) {
     this.#call = call;
     this.#limits = limits;
   }
@@ -59,10 +60,6 @@ function tooMany(message: string, hint: string): LangoError {
   return new LangoError('too-many', message, { retryable: true, hint });
 }
 
-export type OpenCall = Pick<ServerUnaryCall<unknown, unknown>, 'getPeer' | 'cancelled'> & {
-  once(event: 'cancelled', listener: () => void): unknown;
-};
-
 /** Limits the responses that clients have not read, per connection: the library itself buffers without a bound. */
 export class UnreadResponses {
   readonly #maxBytes: number;
@@ -73,7 +70,7 @@ export class UnreadResponses {
   }
 
   /** Counts a response until its call is over. Throws `too-many` over the limit, but never for a connection's only one. */
-  add(call: OpenCall, bytes: number): void {
+  add(call: UnaryCall, bytes: number): void {
     if (call.cancelled) return;
     const connection = call.getPeer();
     const unread = this.#bytesOf.get(connection);

@@ -3,7 +3,6 @@ import {
   type Metadata,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
-  type ServerUnaryCall,
 } from '@grpc/grpc-js';
 import type { ServerHttp2Stream } from 'node:http2';
 import { HeldBytes, type BytesInFlight } from '../../../core/bytes-in-flight.js';
@@ -15,7 +14,7 @@ import { readTrace } from '../../translate/trace.js';
 import type { Call } from '../../translate/call.js';
 import { CURSOR_PARAMETER, EXTENSIONS_PARAMETERS, cursorIn, extensionsIn } from '../service-parameters.js';
 import type { ProtocolVersion } from '../service-parameters.js';
-import type { OpenCall } from './flow-control.js';
+import type { StreamCall, UnaryCall } from './flow-control.js';
 import { statusOf } from './status.js';
 
 export interface GateOptions {
@@ -143,8 +142,7 @@ function certificateOf(call: ServerInterceptingCallInterface): ClientCertificate
 }
 
 /** A call whose message is not decoded yet. */
-export type AnyCall = OpenCall &
-  Pick<ServerUnaryCall<Buffer, unknown>, 'metadata' | 'request' | 'sendMetadata'>;
+export type AnyCall = UnaryCall | StreamCall;
 
 type CallFacts = Admission & Pick<GateOptions, 'closing'> & { readonly version: ProtocolVersion };
 

@@ -5,27 +5,23 @@ import { isJsonObject, objectIn, textIn, type JsonObject } from '../../../core/j
 import { OPERATIONS } from '../operations.js';
 import type { OperationName } from '../requests.js';
 import { PROTO_DIALECT } from '../v03/dialect.js';
-import { decoded, type GrpcMethod, type GrpcService } from './methods.js';
+import { decoded, type GrpcMethod } from './methods.js';
 import { decodesProtoKey, encodesProtoKey } from './proto-key.js';
 import { fromDecoded, toCard, toChoice, toConfig, toConfigs, toTask } from '../../translate/old-messages.js';
 
 /** The service of A2A 0.3. Its requests cannot name an agent, so all calls go to the root agent. */
-export const SERVICE_0_3: GrpcService = {
-  version: '0.3',
-  dialect: PROTO_DIALECT,
-  methods: [
-    method('sendMessage', 'SendMessage', toChoice),
-    method('sendStreamingMessage', 'SendStreamingMessage'),
-    method('getTask', 'GetTask', toTask),
-    method('cancelTask', 'CancelTask', toTask),
-    method('taskSubscription', 'SubscribeToTask'),
-    method('createTaskPushNotificationConfig', 'CreateTaskPushNotificationConfig', toConfig),
-    method('getTaskPushNotificationConfig', 'GetTaskPushNotificationConfig', toConfig),
-    method('listTaskPushNotificationConfig', 'ListTaskPushNotificationConfigs', toConfigs),
-    method('deleteTaskPushNotificationConfig', 'DeleteTaskPushNotificationConfig'),
-    method('getAgentCard', 'GetExtendedAgentCard', toCard),
-  ],
-};
+export const SERVICE_0_3: readonly GrpcMethod[] = [
+  method('sendMessage', 'SendMessage', toChoice),
+  method('sendStreamingMessage', 'SendStreamingMessage'),
+  method('getTask', 'GetTask', toTask),
+  method('cancelTask', 'CancelTask', toTask),
+  method('taskSubscription', 'SubscribeToTask'),
+  method('createTaskPushNotificationConfig', 'CreateTaskPushNotificationConfig', toConfig),
+  method('getTaskPushNotificationConfig', 'GetTaskPushNotificationConfig', toConfig),
+  method('listTaskPushNotificationConfig', 'ListTaskPushNotificationConfigs', toConfigs),
+  method('deleteTaskPushNotificationConfig', 'DeleteTaskPushNotificationConfig'),
+  method('getAgentCard', 'GetExtendedAgentCard', toCard),
+];
 
 const NAME = /^tasks\/([^/]+)(?:\/pushNotificationConfigs(?:\/([^/]+))?)?$/;
 
@@ -39,6 +35,7 @@ function method(
   const serialize = encodesProtoKey(definition.responseSerialize as (message: unknown) => Buffer);
   return {
     path: definition.path,
+    dialect: PROTO_DIALECT,
     operation: OPERATIONS[operation],
     decode(bytes) {
       const sent = fromDecoded(decoded(deserialize, bytes));

@@ -16,10 +16,8 @@ export function decodesProtoKey<Sent>(deserialize: (bytes: Buffer) => Sent): (by
   };
 }
 
-export function encodesProtoKey<Message>(
-  serialize: (message: Message) => Buffer,
-): (message: Message) => Buffer {
-  return (message) => {
+export function encodesProtoKey<Message>(serialize: (message: Message) => Buffer) {
+  return (message: Message): Buffer => {
     if (!hasProtoKey(message)) return serialize(message);
     const standIn = newStandIn();
     return swapped(serialize(renamed(message, KEY, standIn) as Message), standIn, KEY);

@@ -1,12 +1,11 @@
 import { Server, ServerCredentials, logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { serverStopping } from '../../../core/errors.js';
 import type { TlsMaterial } from '../../../core/http.js';
-import { UnreadResponses } from './flow-control.js';
 import { Gate, type GateOptions } from './gate.js';
 import { Listener, TlsCredentials } from './listener.js';
 import { SERVICE_1_0 } from './methods.js';
 import { SERVICE_0_3 } from './old-methods.js';
-import { createService, type ServiceOptions } from './service.js';
+import { A2aService, type ServiceOptions } from './service.js';
 
 /** Limits with the names of `server.limits`. */
 interface GrpcLimits extends Pick<GateOptions['limits'], 'bodyBytes'> {
@@ -15,8 +14,6 @@ interface GrpcLimits extends Pick<GateOptions['limits'], 'bodyBytes'> {
   readonly connections: number;
   /** Open calls on one connection. */
   readonly callsPerConnection: number;
-  /** The bytes of responses that the client of one connection has not read. */
-  readonly answerBytesPerConnection: number;
   /** A silent connection gets a ping after this time, and is cut when it does not respond in as long again. */
   readonly heartbeatSeconds: number;
   /** Time that open calls get to end when the server stops. */
@@ -24,7 +21,7 @@ interface GrpcLimits extends Pick<GateOptions['limits'], 'bodyBytes'> {
 }
 
 /** The options that `createGrpcServer` makes itself. */
-type Built = 'gate' | 'unread' | 'closing' | 'limits';
+type Built = 'gate' | 'closing' | 'limits';
 
 export interface GrpcServerOptions extends Omit<ServiceOptions, Built>, Omit<GateOptions, Built> {
   readonly host: string;
@@ -47,13 +44,9 @@ export function createGrpcServer(options: GrpcServerOptions) {
   const { host, port, limits, logger, asksClients = true } = options;
   const closing = new AbortController();
   const gate = new Gate({ ...options, closing: closing.signal });
-  const unread = new UnreadResponses(limits.answerBytesPerConnection);
   const server = createLibraryServer(limits, gate);
-  for (const dialect of [SERVICE_1_0, SERVICE_0_3]) {
-    const shared = { gate, unread, closing: closing.signal };
-    const { definition, implementation } = createService(dialect, { ...options, ...shared });
-    server.addService(definition, implementation);
-  }
+  const service = new A2aService({ ...options, gate, closing: closing.signal });
+  for (const methods of [SERVICE_1_0, SERVICE_0_3]) service.addTo(server, methods);
   const own = ({ ca, crl, ...tls }: TlsMaterial): TlsMaterial => (asksClients ? { ca, crl, ...tls } : tls);
   const secure = options.tls && new TlsCredentials(own(options.tls), limits.headerSeconds);
   const connections = server.createConnectionInjector(secure ?? ServerCredentials.createInsecure());

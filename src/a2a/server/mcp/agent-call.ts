@@ -1,7 +1,7 @@
 import type { StreamResponse, Task } from '@a2a-js/sdk';
 import { isLangoError } from '../../../core/errors.js';
 import { newId } from '../../../core/ids.js';
-import type { JsonObject } from '../../../core/json.js';
+import { defined, type JsonObject } from '../../../core/json.js';
 import { toCallContext, type Call } from '../../translate/call.js';
 import { isInWork } from '../../translate/content.js';
 import { authorIn } from '../../translate/extensions.js';
@@ -39,8 +39,8 @@ export async function callAgent(given: CallArguments, options: AgentCallOptions)
   if (reply) return reply;
   // A copy, since its members outlive the HTTP request that they are read from.
   const { scope, signal, from, trace } = options.call;
-  const detached = { scope, trace, after: undefined, ...(from !== undefined && { from }) };
-  const later = { ...options, call: { ...detached, signal: AbortSignal.any([]) } };
+  const detached = { scope, trace, after: undefined, ...defined({ from }), signal: AbortSignal.any([]) };
+  const later = { ...options, call: detached };
   const task = await taskOf(OPERATIONS.GetTask, id!, later);
   if (!signal.aborted || !options.isCanceled() || !isInWork(task.status)) return task;
   return taskOf(OPERATIONS.CancelTask, task.id, later);
@@ -56,8 +56,7 @@ function toMessage(given: CallArguments) {
       ...files.map(({ bytes, mediaType, name }) => ({ raw: bytes, mediaType, filename: name })),
       ...replies.map((reply) => ({ data: { answer: reply }, mediaType: 'application/json' })),
     ],
-    ...(taskId !== undefined && { taskId }),
-    ...(contextId !== undefined && { contextId }),
+    ...defined({ taskId, contextId }),
   };
 }
 

@@ -17,13 +17,11 @@ export function toResult(outcome: Outcome): CallToolResult {
   const state = status && fromWireState(status.state);
   const isOver = state !== undefined && isTerminal(state);
   const questions = openQuestions(outcome);
-  const parts = artifacts.flatMap((artifact) =>
-    artifact.parts.map((part) => ({ part, name: artifact.artifactId })),
-  );
+  const named = artifacts.flatMap(({ artifactId: name, parts }) => parts.map((part) => ({ part, name })));
   const said = status?.message?.parts.flatMap((part) => blockOf(part, 'status')) ?? [];
   return {
     content: [
-      ...parts.flatMap(({ part, name }, index) => blockOf(part, `${id}/${name}/${index}`)),
+      ...named.flatMap(({ part, name }, index) => blockOf(part, `${id}/${name}/${index}`)),
       ...said.filter(({ type }) => type === 'text'),
       ...(isOver ? [] : [{ type: 'text' as const, text: nextStep(id, questions) }]),
     ],

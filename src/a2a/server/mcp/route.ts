@@ -19,7 +19,7 @@ import { reportedError, sendJson } from '../http-call.js';
 import { JSON_TYPE } from '../modes.js';
 import type { PublishedAgent } from '../operations.js';
 import { MCP_PATH } from '../routes.js';
-import type { StreamLimits, StreamSlots } from '../stream-slots.js';
+import type { Streaming } from '../sse.js';
 import { callAgent } from './agent-call.js';
 import { openQuestions, toErrorResult, toResult } from './results.js';
 import { parseArguments, toolsFor, type CallArguments } from './tools.js';
@@ -27,13 +27,10 @@ import { parseArguments, toolsFor, type CallArguments } from './tools.js';
 /** Says that a client of an older version also cancels by closing the connection, as `lango mcp serve` does. */
 const CANCELS_HEADER = 'lango-cancel-on-close';
 
-interface McpRouteOptions {
+interface McpRouteOptions extends Streaming {
   /** By name. Read at each request. */
   readonly agents: ReadonlyMap<string, PublishedAgent>;
   readonly version: string;
-  readonly limits: StreamLimits;
-  /** Shared with the streams of A2A. */
-  readonly slots: StreamSlots;
 }
 
 /** The published agents as MCP tools, over streamable HTTP, from the journal alone: any replica serves any request. */

@@ -63,23 +63,23 @@ function withoutNewRequirements({ securityRequirements: _new, ...card }: JsonObj
 }
 
 /** 1.0 names the kind of a scheme by the member that holds it, 0.3 by a type. */
+const SCHEME_TYPES: Readonly<Record<string, string>> = {
+  apiKeySecurityScheme: 'apiKey',
+  oauth2SecurityScheme: 'oauth2',
+  openIdConnectSecurityScheme: 'openIdConnect',
+  mtlsSecurityScheme: 'mutualTLS',
+};
+
 function toOldScheme(scheme: JsonObject): JsonObject {
   const [kind = '', value] = Object.entries(scheme)[0] ?? [];
   const { location, flows, ...rest } = objectIn(value);
-  switch (kind) {
-    case 'apiKeySecurityScheme':
-      return { type: 'apiKey', in: location, ...rest };
-    case 'oauth2SecurityScheme': {
-      const { deviceCode: _unknown, ...known } = objectIn(flows);
-      return { type: 'oauth2', flows: known, ...rest };
-    }
-    case 'openIdConnectSecurityScheme':
-      return { type: 'openIdConnect', ...rest };
-    case 'mtlsSecurityScheme':
-      return { type: 'mutualTLS', ...rest };
-    default:
-      return { type: 'http', ...rest };
-  }
+  const { deviceCode: _unknown, ...known } = objectIn(flows);
+  return {
+    type: SCHEME_TYPES[kind] ?? 'http',
+    ...(location !== undefined && { in: location }),
+    ...(flows !== undefined && { flows: known }),
+    ...rest,
+  };
 }
 
 function toOldRequirements(requirements: Json): Json {

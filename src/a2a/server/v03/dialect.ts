@@ -1,9 +1,9 @@
 import { isJsonObject, objectIn, objectsIn, textIn, type Json, type JsonObject } from '../../../core/json.js';
 import { commonRoutes, type Dialect, type RestDialect } from '../dialect.js';
 import { PROTO_PARTS, SCHEMA_PARTS, type PartDialect } from '../../translate/old-parts.js';
+import type { FieldViolation } from '../proto-json.js';
 import type { OperationName } from '../requests.js';
 import { toOldCard, type SecurityNotation } from './card.js';
-import { PROTO_FIELDS, SCHEMA_FIELDS, toOldViolation } from './fields.js';
 import { OLD_ERRORS, fromProtoNames, fromPushConfig, toPushConfig } from './values.js';
 
 type Kind = 'task' | 'message' | 'statusUpdate' | 'artifactUpdate';
@@ -22,13 +22,48 @@ interface Notation {
   readonly choice: (kind: Kind, value: JsonObject) => JsonObject;
   /** Whether a send with this value of `blocking` waits for the end. */
   readonly waits: (blocking: Json | undefined) => boolean;
-  /** Reads the parameters that name a push config. */
-  readonly configName: (params: JsonObject) => JsonObject;
   readonly config: (config: JsonObject) => JsonObject;
   readonly configs: (configs: readonly JsonObject[]) => Json;
   readonly security: SecurityNotation;
-  readonly fields: Parameters<typeof toOldViolation>[0];
+  readonly fields: {
+    readonly renames: Renames;
+    /** The path of a push config in the parameters that create it. */
+    readonly config: string;
+    /** The names of the fields that name a push config, where they differ. */
+    readonly configName: Readonly<Record<string, string>>;
+    readonly role: string;
+  };
 }
+
+type Renames = readonly (readonly [RegExp, string])[];
+
+const FILE: Renames = [
+  [/^(message\.parts\.\d+)\.mediaType/, '$1.file.mimeType'],
+  [/^(message\.parts\.\d+)\.filename/, '$1.file.name'],
+];
+const ANY: Renames = [
+  [/\bauthentication\.scheme\b/, 'authentication.schemes'],
+  [/^configuration\.returnImmediately/, 'configuration.blocking'],
+];
+
+/** The names of the fields of 1.0 in JSON-RPC, where they differ. */
+const SCHEMA_FIELDS: Renames = [
+  ...FILE,
+  [/^(message\.parts\.\d+)\.raw/, '$1.file.bytes'],
+  [/^(message\.parts\.\d+)\.url/, '$1.file.uri'],
+  ...ANY,
+  [/^configuration\.taskPushNotificationConfig/, 'configuration.pushNotificationConfig'],
+];
+
+/** The same over HTTP+JSON and gRPC. */
+const PROTO_FIELDS: Renames = [
+  ...FILE,
+  [/^(message\.parts\.\d+)\.raw/, '$1.file.fileWithBytes'],
+  [/^(message\.parts\.\d+)\.url/, '$1.file.fileWithUri'],
+  [/^message\.parts/, 'message.content'],
+  ...ANY,
+  [/^configuration\.taskPushNotificationConfig/, 'configuration.pushNotification'],
+];
 
 const STATE = 'TASK_STATE_';
 const ENDS = ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
@@ -51,7 +86,6 @@ export const SCHEMA_DIALECT: Dialect = createDialect({
   withKind: (kind, value) => ({ kind: KINDS[kind], ...value }),
   choice: (kind, value) => ({ kind: KINDS[kind], ...value }),
   waits: (blocking) => blocking !== false,
-  configName: ({ id, pushNotificationConfigId }) => ({ taskId: id, id: pushNotificationConfigId }),
   config: (config) => ({ taskId: config['taskId'], pushNotificationConfig: toPushConfig(config) }),
   configs: (configs) => configs,
   security: 'schema',
@@ -74,7 +108,6 @@ export const PROTO_DIALECT: Dialect = createDialect({
   choice: (kind, value) => ({ [kind]: value }),
   // Proto JSON leaves out a false.
   waits: (blocking) => blocking === true,
-  configName: ({ taskId, id }) => ({ taskId, id }),
   config: (config) => ({
     name: `tasks/${textIn(config['taskId'])}/pushNotificationConfigs/${textIn(config['id'])}`,
     pushNotificationConfig: toPushConfig(config),
@@ -147,6 +180,24 @@ function createDialect(notation: Notation): Dialect {
   };
 }
 
+/** Says in the words of 0.3 what is wrong with a field. */
+function toOldViolation(
+  { renames, config, configName, role }: Notation['fields'],
+  operation: OperationName,
+  { field, description }: FieldViolation,
+): FieldViolation {
+  const words = description
+    .replace('ROLE_USER', role)
+    .replace('text, raw, url and data', 'text, file and data');
+  const renamed = renames.reduce((name, [from, to]) => name.replace(from, to), field);
+  const isConfig = operation === 'CreateTaskPushNotificationConfig' && field !== 'taskId';
+  const isNamed = operation.endsWith('PushNotificationConfig') && !isConfig;
+  return {
+    field: isConfig ? `${config}.${renamed}` : (isNamed && configName[field]) || renamed,
+    description: words,
+  };
+}
+
 function fromParams(notation: Notation, operation: OperationName, params: JsonObject): JsonObject {
   const { id, taskId, historyLength, metadata, message, configuration, config } = params;
   switch (operation) {
@@ -163,8 +214,10 @@ function fromParams(notation: Notation, operation: OperationName, params: JsonOb
     }
     case 'GetTaskPushNotificationConfig':
     case 'DeleteTaskPushNotificationConfig':
-    case 'ListTaskPushNotificationConfigs':
-      return notation.configName(params);
+    case 'ListTaskPushNotificationConfigs': {
+      const names = notation.fields.configName;
+      return { taskId: params[names['taskId'] ?? 'taskId'], id: params[names['id'] ?? 'id'] };
+    }
     default:
       return { id, historyLength, metadata };
   }
