@@ -1,41 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
-import { MODES, type Steps } from './driver-messages.js';
+import type { ToolOutput } from '../../core/tool.js';
+import type { Steps } from './driver-messages.js';
 import type { PageHtml, Range } from './page-functions.js';
 import { describePage, describeRange } from './report.js';
 import type { Session } from './session.js';
-import type { Sessions } from './sessions.js';
 
 const READABILITY = '@mozilla/readability/Readability.js';
-
-const schema = z.strictObject({
-  mode: z
-    .enum(MODES)
-    .optional()
-    .describe('text (default), markdown (with headings and links), links, or article (the main text only)'),
-  offset: z
-    .int()
-    .min(0)
-    .max(10_000_000)
-    .optional()
-    .describe('Where to continue, as given by the previous result'),
-});
-
-export function extractTool(sessions: Sessions): Tool {
-  return defineTool({
-    name: 'browser_extract',
-    description:
-      'Reads the open page as text, as Markdown, as a list of links, or as the main article without navigation and ' +
-      'ads. Returns a long page in parts.',
-    schema,
-    effect: 'pure',
-    bringsOutside: true,
-    execute: ({ mode = 'text', offset = 0 }, context) => sessions.run('extract', { mode, offset }, context),
-  });
-}
 
 export async function extract(session: Session, { mode, offset }: Steps['extract']): Promise<ToolOutput> {
   const { range, unit, text, facts } = await READERS[mode](session, offset);

@@ -1,30 +1,11 @@
-import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
+import type { ToolOutput } from '../../core/tool.js';
 import type { Steps } from './driver-messages.js';
 import type { ObservedElement } from './page-functions.js';
 import { describePage, describeRange } from './report.js';
 import type { Session } from './session.js';
-import type { Sessions } from './sessions.js';
-
-const schema = z.strictObject({
-  offset: z.int().min(0).max(100_000).optional().describe('Number of elements to skip; 0 by default'),
-});
 
 /** Lists the interactive elements. A ref stays valid as long as its document is shown. */
-export function observeTool(sessions: Sessions): Tool {
-  return defineTool({
-    name: 'browser_observe',
-    description:
-      'Lists the interactive elements of the open page (links, buttons, fields), each with a ref for browser_act. ' +
-      'Refs are valid until another page is shown. Frames are listed with their URLs; open a URL to act in that frame.',
-    schema,
-    effect: 'pure',
-    bringsOutside: true,
-    execute: ({ offset = 0 }, context) => sessions.run('observe', { offset }, context),
-  });
-}
-
 export async function observe(session: Session, { offset }: Steps['observe']): Promise<ToolOutput> {
   const page = await session.documentNumber();
   const seen = await session.call('observe', offset, session.limits.elements);

@@ -1,12 +1,9 @@
-import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
-import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
+import type { ToolOutput } from '../../core/tool.js';
 import type { Steps } from './driver-messages.js';
 import { describePage } from './report.js';
 import type { Session } from './session.js';
-import type { Sessions } from './sessions.js';
 
-const TIME_MS = 90_000;
 const SHOT_MS = 15_000;
 const FIXED = { scale: 'css', animations: 'disabled', timeout: SHOT_MS } as const;
 /** Formats to try in this order until the file is small enough. */
@@ -16,23 +13,6 @@ const FORMATS = [
   { type: 'jpeg', quality: 50 },
   { type: 'jpeg', quality: 25 },
 ] as const;
-
-const schema = z.strictObject({
-  fullPage: z.boolean().optional().describe('Capture the whole page instead of the visible part'),
-});
-
-export function screenshotTool(sessions: Sessions): Tool {
-  return defineTool({
-    name: 'browser_screenshot',
-    description:
-      'Takes a screenshot of the open page. The image becomes a file of the task, and you see it if you accept images.',
-    schema,
-    effect: 'pure',
-    bringsOutside: true,
-    timeoutMs: TIME_MS,
-    execute: ({ fullPage = false }, context) => sessions.run('screenshot', { fullPage }, context),
-  });
-}
 
 export async function screenshot(session: Session, { fullPage }: Steps['screenshot']): Promise<ToolOutput> {
   const { bytes, type, isPart } = await takeScreenshot(session, fullPage);
