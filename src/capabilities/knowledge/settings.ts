@@ -68,6 +68,8 @@ const embedding = group('Embeddings, for search by meaning.', {
   timeoutSeconds: seconds(60, 'The longest time of one call.'),
 });
 
+export type EmbeddingSettings = z.output<typeof embedding>;
+
 const webSearch = group('Web search.', {
   provider: choice(
     ['none', 'searxng', 'brave'],

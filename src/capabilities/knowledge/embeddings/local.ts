@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { SettingsContext } from '../../../core/capability.js';
 import { codeOf, errorText, LangoError } from '../../../core/errors.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
-import type { KNOWLEDGE_SETTINGS } from '../settings.js';
+import type { EmbeddingSettings } from '../settings.js';
 import { minSimilarityOf, toUnitVectors } from './vectors.js';
-
-type Settings = SettingsContext<typeof KNOWLEDGE_SETTINGS>['settings']['embedding'];
 
 /** The settings say what each of them means. */
 interface LocalOptions extends Pick<
-  Settings,
+  EmbeddingSettings,
   'precision' | 'minSimilarity' | 'documentPrefix' | 'queryPrefix'
 > {
   readonly folder: string;
