@@ -18,7 +18,7 @@ import { createKnowledgeTools } from './saving/index.js';
 import { createSearchTools, retrieveTool, searchWebTool } from './search/index.js';
 import { DEFAULT_MODELS, type KNOWLEDGE_SETTINGS } from './settings.js';
 import { openStores, purgeWords, type KnowledgeStores } from './stores.js';
-import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from './stores/library.js';
+import { COLLECTIONS } from './stores/library.js';
 
 type Context = CapabilityContext<typeof KNOWLEDGE_SETTINGS>;
 
@@ -76,7 +76,7 @@ const NO_EMBEDDINGS: ToolFamily = {
 async function openEmbeddings(context: Context): Promise<EmbeddingProvider | ToolFamily> {
   const { settings, createFetch, logger } = context;
   const { embedding } = settings;
-  const { provider, apiKey, minSimilarity, maxRetries, baseUrl, dimension, timeoutSeconds } = embedding;
+  const { provider, baseUrl, timeoutSeconds } = embedding;
   if (provider === 'none') return NO_EMBEDDINGS;
   if (provider === 'local') {
     try {
@@ -88,8 +88,7 @@ async function openEmbeddings(context: Context): Promise<EmbeddingProvider | Too
   }
   const model = embedding.model ?? DEFAULT_MODELS[provider];
   const fetch = createFetch({ configuredUrl: baseUrl, timeoutMs: 1_000 * timeoutSeconds });
-  const options = { vendor: provider, model, apiKey, minSimilarity, maxRetries, dimension, baseUrl };
-  return createHttpEmbeddings({ ...options, fetch, logger });
+  return createHttpEmbeddings({ ...embedding, vendor: provider, model, fetch, logger });
 }
 
 /** Puts the tokens of embeddings on the bill of the owner of the texts. A model on this machine costs nothing. */
@@ -112,15 +111,13 @@ function familiesOf(
 ): readonly ToolFamily[] {
   const { settings } = context;
   const { 'tools.knowledge': saving, 'tools.search': search, 'tools.memory': facts } = settings;
-  const { maxCharacters } = saving;
-  const { promptTokens } = facts;
   const memory = {
-    recall: (run: Run) => recallFacts(run, retrieval, promptTokens),
+    recall: (run: Run) => recallFacts(run, retrieval, facts.promptTokens),
     runEnded: () => undefined,
   };
   return [
     saving.enabled
-      ? on('knowledge', createKnowledgeTools({ store, retrieval, maxCharacters }))
+      ? on('knowledge', createKnowledgeTools({ ...saving, store, retrieval }))
       : off('knowledge'),
     search.enabled ? on('search', createSearchTools(retrieval)) : off('search'),
     webFamily(context),
@@ -150,8 +147,8 @@ async function startExtraction(
   const extractor = new Extractor({
     ...{ store, distiller, maxCharacters, callsPerHour, logger },
     collections: documents
-      ? { except: [LEARNINGS_COLLECTION, MEMORY_COLLECTION] }
-      : { only: [KNOWLEDGE_COLLECTION] },
+      ? { except: [COLLECTIONS.learning, COLLECTIONS.fact] }
+      : { only: [COLLECTIONS.knowledge] },
   });
   extractor.wake();
   return extractor;

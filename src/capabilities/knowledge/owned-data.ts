@@ -71,12 +71,7 @@ async function removeEntries({ knowledge }: KnowledgeStores, scope: Scope, kind:
 }
 
 async function removeDocuments({ library }: KnowledgeStores, scope: Scope): Promise<number> {
-  for (let removed = 0; ;) {
-    const { items: documents } = await library.list(scope, { limit: PAGE });
-    if (documents.length === 0) return removed;
-    for (const [collection, members] of Map.groupBy(documents, (one) => one.collection)) {
-      const origins = members.map(({ origin }) => origin);
-      removed += await library.remove(scope, collection, origins);
-    }
-  }
+  let removed = 0;
+  for (const { name } of await library.collections(scope)) removed += await library.remove(scope, name);
+  return removed;
 }

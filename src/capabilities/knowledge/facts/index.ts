@@ -11,10 +11,10 @@ import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js'
 import type { Retrieval } from '../rag/retrieval.js';
 import { searchTool } from '../search/index.js';
 import { nameKey } from '../stores/graph.js';
-import { MEMORY_COLLECTION } from '../stores/library.js';
+import { COLLECTIONS } from '../stores/library.js';
 
 /** Selects the facts in a search. */
-const FACTS = { only: [MEMORY_COLLECTION] };
+const FACTS = { only: [COLLECTIONS.fact] };
 const FACT_MAX_LENGTH = 1_000;
 const MATCHES_MAX = 20;
 

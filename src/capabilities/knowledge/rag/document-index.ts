@@ -29,14 +29,8 @@ const EMBED_MS = 3_000;
 const READER_VERSION = 'reading 1';
 
 /** Ingests and lists the documents of an owner. */
-export function documentOperations({
-  library,
-  parsers,
-  embedder,
-  maxBytes,
-  onAdded,
-  purge,
-}: DocumentOptions): OperationHandlers<typeof KNOWLEDGE_OPERATIONS> {
+export function documentOperations(options: DocumentOptions): OperationHandlers<typeof KNOWLEDGE_OPERATIONS> {
+  const { library, parsers, embedder, maxBytes, onAdded, purge } = options;
   return {
     async listDocuments({ collection: only, after }, { scope }) {
       const collections = only === undefined ? { except: AGENT_COLLECTIONS } : { only };

@@ -3,13 +3,7 @@ import { counted, oneLine, shorten } from '../../../core/text.js';
 import { limitField, textField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../../core/tool.js';
 import type { Retrieval, SearchResult } from '../rag/retrieval.js';
-import {
-  AGENT_COLLECTIONS,
-  LEARNINGS_COLLECTION,
-  MEMORY_COLLECTION,
-  type CollectionFilter,
-  type Hit,
-} from '../stores/library.js';
+import { AGENT_COLLECTIONS, COLLECTIONS, type CollectionFilter, type Hit } from '../stores/library.js';
 import { searchWeb, type WebHit, type WebSearchOptions } from './web-search.js';
 
 const QUERY_MAX_LENGTH = 2_000;
@@ -85,13 +79,13 @@ function describeHit(hit: Hit): string {
 
 /** The title of a result. A fact has no title, because its key repeats its text. */
 function titleOf(hit: Hit): string {
-  if (hit.collection === MEMORY_COLLECTION) return 'fact';
+  if (hit.collection === COLLECTIONS.fact) return 'fact';
   return AGENT_COLLECTIONS.includes(hit.collection) ? hit.name : cite(hit);
 }
 
 function facts({ collection, facts: known, savedAt }: Hit): readonly string[] {
   const { tags = [], source, fromOutside } = known;
-  const { category, version } = collection === MEMORY_COLLECTION ? {} : known;
+  const { category, version } = collection === COLLECTIONS.fact ? {} : known;
   const day = new Date(savedAt).toISOString().slice(0, 10);
   return [
     collection,
@@ -111,13 +105,13 @@ export function createSearchTools(retrieval: Retrieval): readonly Tool[] {
       name: 'search_knowledge',
       description:
         'Searches knowledge by key and text, passages of ingested documents, and remembered facts. Returns the best matches first, each with its source. Works in any language; names such as parseConfig also match by their parts.',
-      filter: { except: [LEARNINGS_COLLECTION] },
+      filter: { except: [COLLECTIONS.learning] },
     }),
     searchTool(retrieval, {
       name: 'search_learnings',
       description:
         'Searches learnings from past problems by trigger, diagnosis and fix, the best match first.',
-      filter: { only: [LEARNINGS_COLLECTION] },
+      filter: { only: [COLLECTIONS.learning] },
     }),
   ];
 }
@@ -128,7 +122,7 @@ export function retrieveTool(retrieval: Retrieval): Tool {
     name: 'rag_retrieve',
     description:
       'Finds passages of documents and knowledge by meaning and by words, the best match first. Each result names its document, lines and headings: cite them.',
-    filter: { except: [MEMORY_COLLECTION] },
+    filter: { except: [COLLECTIONS.fact] },
     takesCollections: true,
   });
 }

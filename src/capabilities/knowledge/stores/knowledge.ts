@@ -1,21 +1,16 @@
 import { hashJson } from '../../../core/canonical-json.js';
-import { all, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
+import { all, run, type Dialect, type Query, type SqlDatabase, type Step } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
 import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../../../stores/records.js';
 import { requireCollection } from '../sql/library-rows.js';
 import { nameKey } from './graph.js';
-import type { LibraryStore, RemovedDocuments } from './library-store.js';
-import {
-  KNOWLEDGE_COLLECTION,
-  LEARNINGS_COLLECTION,
-  MEMORY_COLLECTION,
-  type NewDocument,
-  type Provenance,
-} from './library.js';
+import type { LibraryWrite } from '../sql/library-writes.js';
+import type { LibraryStore } from './library-store.js';
+import { COLLECTIONS, type NewDocument, type Provenance } from './library.js';
 
 /** `knowledge` has a key, a `learning` is the fix of a problem, and a `fact`, to be remembered, is its own key. */
-export type EntryKind = 'knowledge' | 'learning' | 'fact';
+export type EntryKind = keyof typeof COLLECTIONS;
 
 export interface NewEntry {
   readonly kind: EntryKind;
@@ -50,12 +45,6 @@ interface PageQuery<After> {
 }
 
 type Position = Pick<KnowledgeEntry, 'key' | 'version'>;
-
-const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
-  knowledge: KNOWLEDGE_COLLECTION,
-  learning: LEARNINGS_COLLECTION,
-  fact: MEMORY_COLLECTION,
-};
 
 const FORMAT = { json: ['tags', 'provenance'] };
 const ENTRY = 'kind, key, version, category, content, diagnosis, tags, provenance, saved_at';
@@ -95,11 +84,7 @@ export class KnowledgeStore {
   /** Resolves with the new version, or with the version that this call made before. */
   async save(scope: Scope, entry: NewEntry): Promise<KnowledgeEntry> {
     assertKeys({ key: entry.key });
-    const { saved, placed } = await this.#database.write(lockOf(scope), (now) =>
-      this.#save(scope, entry, now),
-    );
-    this.#library.forgetVectors(placed);
-    return saved;
+    return this.#library.write(scope, (write) => this.#save(write, entry));
   }
 
   /** Returns the newest version. */
@@ -125,9 +110,7 @@ export class KnowledgeStore {
 
   /** Removes all versions of an entry and its passages. Resolves with the number of versions. */
   async forget(scope: Scope, id: EntryId): Promise<number> {
-    const { count, gone } = await this.#database.write(lockOf(scope), () => this.#forget(scope, id));
-    this.#library.forgetVectors(gone);
-    return count;
+    return this.#library.write(scope, (write) => this.#forget(write, id));
   }
 
   /**
@@ -137,56 +120,50 @@ export class KnowledgeStore {
    */
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
     for (let versions = 0; ;) {
-      const forgotten = await this.#database.write(lockOf(scope), () => this.#forgetSome(scope, contextId));
-      for (const { gone } of forgotten) this.#library.forgetVectors(gone);
-      versions += forgotten.reduce((sum, { count }) => sum + count, 0);
-      if (forgotten.length < FORGOTTEN_AT_ONCE) return versions;
+      const { count, isLast } = await this.#library.write(scope, (write) =>
+        this.#forgetSome(write, contextId),
+      );
+      versions += count;
+      if (isLast) return versions;
     }
   }
 
-  *#save(scope: Scope, entry: NewEntry, now: number) {
+  *#save(write: LibraryWrite, entry: NewEntry): Query<KnowledgeEntry> {
+    const { scope, now } = write;
     const [before] = yield* readEntries(BY_CALL, scope.tenant, scope.owner, entry.callKey);
-    if (before) return { saved: before, placed: undefined };
-    const row = yield* requireCollection(scope, COLLECTIONS[entry.kind]);
+    if (before) return before;
+    const collection = yield* requireCollection(scope, COLLECTIONS[entry.kind]);
     const saved = yield* addEntry(scope, entry, now);
-    const document = documentOf(entry, saved);
-    return {
-      saved,
-      placed: yield* this.#library.putInTransaction(scope, row, { ...document, savedAt: now }),
-    };
+    yield* this.#library.putInTransaction({ ...write, collection }, documentOf(entry, saved));
+    return saved;
   }
 
-  *#forgetSome(scope: Scope, contextId: string) {
-    const condition = inContext(this.#database.dialect);
+  *#forgetSome(write: LibraryWrite, contextId: string): Query<Step> {
+    const { dialect, scope } = write;
+    const condition = inContext(dialect);
     const context = [scope.tenant, scope.owner, contextId];
     const ids = yield* all<EntryId>(
       `SELECT DISTINCT kind, name_key AS key FROM entries WHERE ${condition} LIMIT ?`,
       ...context,
       FORGOTTEN_AT_ONCE,
     );
-    const forgotten: Forgotten[] = [];
+    let count = 0;
     for (const id of ids) {
       const [newest] = yield* readEntries(VERSIONS, ...keyOf(scope, id), 1);
-      if (newest?.provenance.contextId === contextId) forgotten.push(yield* this.#forget(scope, id));
+      if (newest?.provenance.contextId === contextId) count += yield* this.#forget(write, id);
       else {
         const sql = `DELETE FROM entries WHERE ${condition} AND kind = ? AND name_key = ?`;
-        forgotten.push({ count: yield* run(sql, ...context, id.kind, id.key), gone: undefined });
+        count += yield* run(sql, ...context, id.kind, id.key);
       }
     }
-    return forgotten;
+    return { count, isLast: ids.length < FORGOTTEN_AT_ONCE };
   }
 
-  *#forget(scope: Scope, id: EntryId): Query<Forgotten> {
-    const count = yield* run(FORGET, ...keyOf(scope, id));
-    const gone = yield* this.#library.removeInTransaction(scope, COLLECTIONS[id.kind], [originOf(id)]);
-    return { count, gone };
+  *#forget(write: LibraryWrite, id: EntryId): Query<number> {
+    const versions = yield* run(FORGET, ...keyOf(write.scope, id));
+    yield* this.#library.removeInTransaction(write, COLLECTIONS[id.kind], [originOf(id)]);
+    return versions;
   }
-}
-
-interface Forgotten {
-  /** The number of versions. */
-  readonly count: number;
-  readonly gone: RemovedDocuments | undefined;
 }
 
 function* addEntry({ tenant, owner }: Scope, { callKey, passages: _, ...entry }: NewEntry, now: number) {

@@ -75,13 +75,7 @@ export interface VectorQuery extends CollectionFilter {
   readonly limit: number;
 }
 
-/** The collections that agents write; documents cannot be ingested into them. */
-export const KNOWLEDGE_COLLECTION = 'knowledge';
-export const LEARNINGS_COLLECTION = 'learnings';
-export const MEMORY_COLLECTION = 'memory';
-export const AGENT_COLLECTIONS: readonly string[] = [
-  KNOWLEDGE_COLLECTION,
-  LEARNINGS_COLLECTION,
-  MEMORY_COLLECTION,
-];
+/** The collections that agents write, by the kind of their entries; documents cannot be ingested into them. */
+export const COLLECTIONS = { knowledge: 'knowledge', learning: 'learnings', fact: 'memory' } as const;
+export const AGENT_COLLECTIONS: readonly string[] = Object.values(COLLECTIONS);
 export const DEFAULT_COLLECTION = 'documents';
