@@ -53,7 +53,7 @@ function openingTools(sessions: Sessions, timeoutMs: number, searchUrl: string |
     schema: z.strictObject({ url: exactField('An http:// or https:// URL', 2_000) }),
     async execute({ url }, context) {
       const address = parseAddress(url);
-      return (await sessions.open(context)).run('navigate', { url: address.href }, context);
+      return sessions.open('navigate', { url: address.href }, context);
     },
   });
   if (searchUrl === undefined) return [navigate];
@@ -67,7 +67,7 @@ function openingTools(sessions: Sessions, timeoutMs: number, searchUrl: string |
     }),
     async execute({ query, limit = RESULTS_DEFAULT }, context) {
       const address = parseAddress(searchUrl.replaceAll('{query}', encodeURIComponent(query)));
-      return (await sessions.open(context)).run('search', { url: address.href, limit }, context);
+      return sessions.open('search', { url: address.href, limit }, context);
     },
   });
   return [navigate, search];

@@ -34,17 +34,26 @@ const MAX_FAILURES = 12;
 
 type Handlers = { readonly [Name in keyof ServerCalls]: (input: never) => Promise<unknown> };
 
-/** The step that the driver's process runs now, and the functions that it may call. */
-type CurrentStep = PromiseWithResolvers<ToolOutput> & { readonly handlers: Handlers };
+/** The step that the driver's process runs now, and the functions that it may call. `open` runs for no task and calls none. */
+type CurrentStep = PromiseWithResolvers<ToolOutput> & { readonly handlers: Handlers | undefined };
+
+interface DriverOptions extends BrowserOptions {
+  /** The number of the browser among those that run. */
+  readonly slot: number;
+  /** The browser starts after it. */
+  readonly after: Promise<void>;
+  readonly onEnd: () => void;
+}
 
 /**
- * The browser of one conversation, driven in a separate process (`driver-entry.ts`), with which it ends. Steps run one
- * after the other. The browser ends for good when a step is canceled, when the page does not respond or takes too much
- * memory, and when the browser crashes.
+ * The browser of one conversation, driven in a separate process (`driver-entry.ts`), with which it ends. It starts at once,
+ * and steps run one after the other. The browser ends for good when it cannot start, when a step is canceled, when the page
+ * does not respond or takes too much memory, and when the browser crashes.
  */
 export class Driver {
-  readonly #options: BrowserOptions;
-  readonly #onEnd: () => void;
+  readonly slot: number;
+  readonly #options: DriverOptions;
+  readonly #opening: Promise<unknown>;
   readonly #failures = new Map<string, ConnectionFailure>();
   #profile: Profile | undefined;
   #proxy: BrowsingProxy | undefined;
@@ -58,37 +67,26 @@ export class Driver {
   #hasEnded = false;
   #ending: Promise<void> | undefined;
 
-  private constructor(options: BrowserOptions, onEnd: () => void) {
+  constructor(options: DriverOptions) {
     this.#options = options;
-    this.#onEnd = onEnd;
-  }
-
-  /** Starts a browser. Rejects with `unavailable` and leaves nothing behind. */
-  static async open(options: BrowserOptions, slot: number, onEnd: () => void): Promise<Driver> {
-    const driver = new Driver(options, onEnd);
-    try {
-      await driver.#open(slot);
-      return driver;
-    } catch (error) {
-      await driver.end();
-      throw error;
-    }
+    this.slot = options.slot;
+    this.#opening = options.after.then(() => this.#open());
+    this.#opening.catch(() => this.end());
   }
 
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  get isBusy(): boolean {
-    return this.#steps > 0;
+  /** Time of the last use, in milliseconds since the epoch. Undefined while the browser is in use. */
+  get idleSince(): number | undefined {
+    return this.#steps > 0 ? undefined : this.#usedAt;
   }
 
-  /** Time of the last use, in milliseconds since the epoch. */
-  get usedAt(): number {
-    return this.#usedAt;
-  }
-
-  /** Runs a step after the earlier ones. Aborting the signal ends the browser. The browser also ends when it is idle. */
+  /**
+   * Runs a step after the earlier ones. Rejects with `unavailable` when the browser cannot start. Aborting the signal ends
+   * the browser. The browser also ends when it is idle.
+   */
   async run<Name extends keyof Steps>(
     step: Name,
     input: Steps[Name],
@@ -96,12 +94,12 @@ export class Driver {
   ): Promise<ToolOutput> {
     this.#steps += 1;
     this.#idle?.cancel();
-    const running = this.#queue.then(() => this.#step(step, input, context));
+    const running = Promise.all([this.#opening, this.#queue]).then(() => this.#step(step, input, context));
     this.#queue = running.catch(() => undefined);
     return running.finally(() => {
       this.#steps -= 1;
       this.#usedAt = Date.now();
-      if (this.isBusy || this.#hasEnded) return;
+      if (this.#steps > 0 || this.#hasEnded) return;
       const idleMs = 1_000 * this.#options.limits.idleSeconds;
       this.#idle = new Timer(idleMs, () => void this.end(), { ref: false });
     });
@@ -114,9 +112,9 @@ export class Driver {
     return (this.#ending ??= this.#close());
   }
 
-  async #open(slot: number): Promise<void> {
+  async #open(): Promise<void> {
     const { chromium, limits, openProxy } = this.#options;
-    const { folder, artifacts, prefix } = (this.#profile = await createProfile(chromium, slot));
+    const { folder, artifacts, prefix } = (this.#profile = await createProfile(chromium, this.slot));
     const { port, login } = (this.#proxy = await openProxy((failure) => this.#recordFailure(failure)));
     const child = startProcess({
       module: 'driver-entry',
@@ -142,7 +140,7 @@ export class Driver {
     signal.throwIfAborted();
     if (this.#hasEnded) throw browserEnded();
     const settled = Promise.withResolvers<ToolOutput>();
-    const handlers = this.#handlers('key' in context ? context : undefined);
+    const handlers = 'key' in context ? this.#handlers(context) : undefined;
     this.#currentStep = { ...settled, handlers };
     const onAbort = (): void => {
       settled.reject(signal.reason);
@@ -160,12 +158,9 @@ export class Driver {
   }
 
   /** Returns the functions that a step may call, bound to the task that it runs for. */
-  #handlers(context: ToolContext | undefined): Handlers {
+  #handlers(context: ToolContext): Handlers {
     const { parsers } = this.#options;
-    const required = (): ToolContext => {
-      if (!context) throw new LangoError('internal', 'The step `open` runs for no task.');
-      return context;
-    };
+    const { tenant, owner, signal } = context;
     return {
       takeFailures: async () => {
         const failures = [...this.#failures.values()];
@@ -176,12 +171,9 @@ export class Driver {
         this.#failures.clear();
         this.#proxy?.renew();
       },
-      toMarkdown: async (html: string) => {
-        const { tenant, owner, signal } = required();
-        return parsers.parse('html', html, { scope: { tenant, owner }, signal });
-      },
-      resolveSecrets: async ({ text, host }: Parameters<ServerCalls['resolveSecrets']>[0]) =>
-        required().resolveSecrets(text, host),
+      toMarkdown: (html: string) => parsers.parse('html', html, { scope: { tenant, owner }, signal }),
+      resolveSecrets: ({ text, host }: Parameters<ServerCalls['resolveSecrets']>[0]) =>
+        context.resolveSecrets(text, host),
     };
   }
 
@@ -192,7 +184,7 @@ export class Driver {
       this.#hasEnded = true;
       if (!waiting) void this.end();
     } else if (message.type === 'call') {
-      if (waiting) void this.#respond(waiting.handlers[message.name](message.input as never));
+      if (waiting?.handlers) void this.#respond(waiting.handlers[message.name](message.input as never));
     } else if (message.error) {
       waiting?.reject(fromPlainError(message.error));
     } else {
@@ -224,6 +216,7 @@ export class Driver {
   }
 
   async #close(): Promise<void> {
+    await this.#opening.catch(() => undefined);
     const child = this.#child;
     using late = new Timer(CLOSE_MS, () => child?.kill('SIGKILL'));
     if (child?.connected) child.disconnect();
@@ -232,7 +225,7 @@ export class Driver {
     await this.#proxy?.close();
     await this.#profile?.remove();
     this.#options.logger.debug('a browser was closed');
-    this.#onEnd();
+    this.#options.onEnd();
   }
 }
 
