@@ -76,7 +76,7 @@ const NO_EMBEDDINGS: ToolFamily = {
 async function openEmbeddings(context: Context): Promise<EmbeddingProvider | ToolFamily> {
   const { settings, createFetch, logger } = context;
   const { embedding } = settings;
-  const { provider, baseUrl, timeoutSeconds } = embedding;
+  const { provider, apiKey, minSimilarity, maxRetries, baseUrl, dimension, timeoutSeconds } = embedding;
   if (provider === 'none') return NO_EMBEDDINGS;
   if (provider === 'local') {
     try {
@@ -88,7 +88,8 @@ async function openEmbeddings(context: Context): Promise<EmbeddingProvider | Too
   }
   const model = embedding.model ?? DEFAULT_MODELS[provider];
   const fetch = createFetch({ configuredUrl: baseUrl, timeoutMs: 1_000 * timeoutSeconds });
-  return createHttpEmbeddings({ ...embedding, vendor: provider, model, fetch, logger });
+  const options = { vendor: provider, model, apiKey, minSimilarity, maxRetries, dimension, baseUrl };
+  return createHttpEmbeddings({ ...options, fetch, logger });
 }
 
 /** Puts the tokens of embeddings on the bill of the owner of the texts. A model on this machine costs nothing. */
