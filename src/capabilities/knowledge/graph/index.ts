@@ -10,11 +10,9 @@ import { traverse } from './traversal.js';
 export const NAME_MAX = 500;
 export const TRIPLES_MAX = 200;
 
-const NAME = z.string().trim().min(1, 'must not be empty').max(NAME_MAX);
-
 /** A name in the graph. An empty or blank name is refused. */
 function nameField(description: string): z.ZodString {
-  return NAME.describe(description);
+  return z.string().trim().min(1, 'must not be empty').max(NAME_MAX).describe(description);
 }
 
 /** The optional parts of a triple pattern. */
@@ -26,23 +24,26 @@ const patternFields = {
 
 /** The tools of the knowledge graph: triples with their sources, separately for each owner. */
 export function createGraphTools(graph: GraphStore): readonly Tool[] {
-  return [queryTool(graph), traverseTool(graph), addTool(graph), removeTool(graph)];
+  return [...readingTools(graph), addTool(graph), removeTool(graph)];
 }
 
 const QUERY_LIMIT_DEFAULT = 50;
 const QUERY_LIMIT_MAX = 500;
+const DEPTH_DEFAULT = 2;
+const DEPTH_MAX = 6;
+const PREDICATES_MAX = 20;
+const TRAVERSE_LIMIT_DEFAULT = 100;
+const TRAVERSE_LIMIT_MAX = 1_000;
 
-const querySchema = z.strictObject({
-  ...patternFields,
-  limit: limitField(`${QUERY_LIMIT_DEFAULT} triples by default`, QUERY_LIMIT_MAX),
-});
-
-function queryTool(graph: GraphStore): Tool {
-  return defineTool({
+function readingTools(graph: GraphStore): readonly Tool[] {
+  const query = defineTool({
     name: 'graph_query',
     description:
       'Finds triples (subject | predicate | object) in the knowledge graph. Give the known parts and omit the parts to find. Names match regardless of case. Each line ends with its sources.',
-    schema: querySchema,
+    schema: z.strictObject({
+      ...patternFields,
+      limit: limitField(`${QUERY_LIMIT_DEFAULT} triples by default`, QUERY_LIMIT_MAX),
+    }),
     effect: 'pure',
     async execute({ limit = QUERY_LIMIT_DEFAULT, ...pattern }, scope) {
       const found = await graph.find(scope, pattern, limit + 1);
@@ -53,36 +54,25 @@ function queryTool(graph: GraphStore): Tool {
       return { content: lines.join('\n'), fromOutside: found.some(({ fromOutside }) => fromOutside) };
     },
   });
-}
-
-const DEPTH_DEFAULT = 2;
-const DEPTH_MAX = 6;
-const PREDICATES_MAX = 20;
-const TRAVERSE_LIMIT_DEFAULT = 100;
-const TRAVERSE_LIMIT_MAX = 1_000;
-
-const traverseSchema = z.strictObject({
-  start: nameField('The node to start at'),
-  maxDepth: limitField(`Maximum number of steps; ${DEPTH_DEFAULT} by default`, DEPTH_MAX),
-  predicates: z
-    .array(nameField('A relation'))
-    .min(1)
-    .max(PREDICATES_MAX)
-    .optional()
-    .describe('Follow only these relations'),
-  direction: z
-    .enum(['out', 'in', 'both'])
-    .optional()
-    .describe('out: from subject to object; in: from object to subject; both by default'),
-  limit: limitField(`${TRAVERSE_LIMIT_DEFAULT} triples by default`, TRAVERSE_LIMIT_MAX),
-});
-
-function traverseTool(graph: GraphStore): Tool {
-  return defineTool({
+  const traversal = defineTool({
     name: 'graph_traverse',
     description:
       'Traverses the knowledge graph from a node and returns the triples on the way with their distance. Visits each node once, so cycles end.',
-    schema: traverseSchema,
+    schema: z.strictObject({
+      start: nameField('The node to start at'),
+      maxDepth: limitField(`Maximum number of steps; ${DEPTH_DEFAULT} by default`, DEPTH_MAX),
+      predicates: z
+        .array(nameField('A relation'))
+        .min(1)
+        .max(PREDICATES_MAX)
+        .optional()
+        .describe('Follow only these relations'),
+      direction: z
+        .enum(['out', 'in', 'both'])
+        .optional()
+        .describe('out: from subject to object; in: from object to subject; both by default'),
+      limit: limitField(`${TRAVERSE_LIMIT_DEFAULT} triples by default`, TRAVERSE_LIMIT_MAX),
+    }),
     effect: 'pure',
     async execute({ maxDepth = DEPTH_DEFAULT, limit = TRAVERSE_LIMIT_DEFAULT, ...input }, scope) {
       const { start, predicates, direction = 'both' } = input;
@@ -94,6 +84,7 @@ function traverseTool(graph: GraphStore): Tool {
       return { content: lines.join('\n'), fromOutside: steps.some(({ triple }) => triple.fromOutside) };
     },
   });
+  return [query, traversal];
 }
 
 const triple = z.strictObject({
@@ -148,17 +139,15 @@ function triplesOf({ subject, predicate, object, triples }: z.infer<typeof addSc
   });
 }
 
-const removeSchema = z.strictObject({
-  ...patternFields,
-  source: nameField('Remove everything that comes from this source, instead of a pattern').optional(),
-});
-
 function removeTool(graph: GraphStore): Tool {
   return defineTool({
     name: 'graph_remove',
     description:
       'Removes triples from the knowledge graph: those that match all given parts, or all triples from one source.',
-    schema: removeSchema,
+    schema: z.strictObject({
+      ...patternFields,
+      source: nameField('Remove everything that comes from this source, instead of a pattern').optional(),
+    }),
     // Removing a triple again changes nothing.
     effect: 'keyed',
     danger: 'moderate',
