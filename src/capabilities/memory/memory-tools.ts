@@ -14,12 +14,7 @@ export function createMemory(
   const { memory } = options;
   const writer = new MemoryWriter(options);
   return {
-    tools: [
-      listObservationsTool(memory),
-      listReflectionsTool(memory),
-      recordTool(memory),
-      summarizeTool(writer),
-    ],
+    tools: [...listingTools(memory), ...writingTools(memory, writer)],
     memory: {
       recall: (run) => recall(run, options),
       runEnded: (task) => writer.runEnded(task),
@@ -33,8 +28,8 @@ const LIMIT_MAX = 500;
 
 const limit = limitField(`${LIMIT_DEFAULT} by default, newest first`, LIMIT_MAX);
 
-function listObservationsTool(memory: MemoryStore): Tool {
-  return defineTool({
+function listingTools(memory: MemoryStore): readonly Tool[] {
+  const observations = defineTool({
     name: 'memory_list_observations',
     description:
       'Lists the observations from this user’s conversations, newest first, each with its time, its author and the tasks it comes from.',
@@ -52,10 +47,7 @@ function listObservationsTool(memory: MemoryStore): Tool {
       });
     },
   });
-}
-
-function listReflectionsTool(memory: MemoryStore): Tool {
-  return defineTool({
+  const reflections = defineTool({
     name: 'memory_list_reflections',
     description:
       'Lists the reflections, which are condensed older observations of this user’s conversations, newest first.',
@@ -70,6 +62,7 @@ function listReflectionsTool(memory: MemoryStore): Tool {
       );
     },
   });
+  return [observations, reflections];
 }
 
 function listOf<Item extends { readonly fromOutside: boolean }>(
@@ -86,8 +79,8 @@ const TEXT_MAX = 2_000;
 const REFLECT_TIME_MS = 150_000;
 const RECORDER = 'chronicler';
 
-function recordTool(memory: MemoryStore): Tool {
-  return defineTool({
+function writingTools(memory: MemoryStore, writer: MemoryWriter): readonly Tool[] {
+  const record = defineTool({
     name: 'observe_record',
     description:
       'Records an observation about this conversation: something that happened or was said and will matter later. One or two sentences. Never record a secret.',
@@ -103,10 +96,7 @@ function recordTool(memory: MemoryStore): Tool {
       return { content: `Noted: ${text}` };
     },
   });
-}
-
-function summarizeTool(writer: MemoryWriter): Tool {
-  return defineTool({
+  const summarize = defineTool({
     name: 'reflect_summarize',
     description:
       'Condenses the open observations of this user’s conversations into one reflection now, without waiting for the threshold.',
@@ -122,4 +112,5 @@ function summarizeTool(writer: MemoryWriter): Tool {
       return { content: `${text}\n[by ${by}]${outsideMark(fromOutside)}`, fromOutside };
     },
   });
+  return [record, summarize];
 }
