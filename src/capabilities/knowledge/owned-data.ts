@@ -42,10 +42,9 @@ function entries(
   return {
     list: (scope, after) =>
       pageBySize(after, async (cursor) => {
-        const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(cursor) ?? [];
+        const [, version = '0', key] = /^(\d{1,9}) (.*)$/s.exec(cursor) ?? [];
         if (cursor !== '' && key === undefined) throw invalidCursor();
-        const position = key === undefined ? {} : { after: { key, version: Number(version) } };
-        const [entry] = await knowledge.history(scope, kind, { limit: 1, ...position });
+        const entry = await knowledge.next(scope, { kind, key: key ?? '' }, Number(version));
         if (!entry) return { items: [], size: 0, next: undefined };
         return { items: [entry], size: entry.content.length, next: `${entry.version} ${entry.key}` };
       }),

@@ -20,7 +20,7 @@ export class PassageEmbedder {
   readonly #options: PassageEmbedderOptions;
   readonly #closing = new AbortController();
   /** Background work, by owner. */
-  readonly #working = new Map<string, Promise<void>>();
+  readonly #working = new Map<string, Promise<unknown>>();
   readonly #batches = new KeyedMutex();
 
   constructor(options: PassageEmbedderOptions) {
@@ -32,7 +32,14 @@ export class PassageEmbedder {
   catchUp(scope: Scope): void {
     const name = scopeKey(scope);
     if (this.#working.has(name) || this.#closing.signal.aborted) return;
-    const work = this.#work(scope).finally(() => this.#working.delete(name));
+    const { signal } = this.#closing;
+    const work = this.embedUntil(scope, Infinity, signal)
+      .catch((error: unknown) => {
+        if (signal.aborted) return;
+        const hint = isLangoError(error) && error.hint !== undefined ? { hint: error.hint } : {};
+        this.#options.logger.warn('passages could not be embedded', { error: errorText(error), ...hint });
+      })
+      .finally(() => this.#working.delete(name));
     this.#working.set(name, work);
   }
 
@@ -57,16 +64,6 @@ export class PassageEmbedder {
     this.#closing.abort(new LangoError('canceled', 'The server stops.'));
     await Promise.all(this.#working.values());
     await this.provider.close?.();
-  }
-
-  async #work(scope: Scope): Promise<void> {
-    try {
-      while ((await this.#batch(scope, this.#closing.signal)) > 0);
-    } catch (error) {
-      if (this.#closing.signal.aborted) return;
-      const hint = isLangoError(error) && error.hint !== undefined ? { hint: error.hint } : {};
-      this.#options.logger.warn('passages could not be embedded', { error: errorText(error), ...hint });
-    }
   }
 
   /** Runs batches of one owner one after the other: parallel batches would compute the same vectors twice. */

@@ -1,4 +1,4 @@
-import { column, first, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
+import { column, first, lockOf, run, type Dialect, type SqlDatabase } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import { toRecord, type Row } from '../../../stores/records.js';
 import { DOCUMENT_FORMAT, sourceOf, type DocumentVersion } from '../sql/library-rows.js';
@@ -56,26 +56,25 @@ export class ExtractionStore {
    * In one transaction, adds the triples with this version of the document as their source and marks it read. False, with
    * nothing written, when the document was replaced or removed meanwhile.
    */
-  async done(unread: UnreadDocument, triples: readonly Triple[]): Promise<boolean> {
-    return this.#database.write(lockOf(unread), (now) => this.#done(unread, triples, now));
+  done({ id, tenant, owner }: UnreadDocument, triples: readonly Triple[]): Promise<boolean> {
+    const graph = this.#graph;
+    const scope = { tenant, owner };
+    return this.#database.write(lockOf(scope), function* (now) {
+      const row = yield* first<Row>(FIND, id, tenant, owner);
+      if (!row) return false;
+      const document = toRecord<DocumentVersion>(row, DOCUMENT_FORMAT);
+      const origin = { source: sourceOf(document), fromOutside: document.facts.fromOutside };
+      const stated = triples.map((triple) => ({ ...triple, ...origin }));
+      yield* graph.addInTransaction(scope, stated, now);
+      yield* run(DONE, id);
+      return true;
+    });
   }
 
   /** Records a failed extraction. `next` offers a document at most `MAX_EXTRACTION_ATTEMPTS` times. */
   async failed(unread: UnreadDocument): Promise<void> {
     await this.#database.write(lockOf(unread), () => run(FAILED, unread.id));
   }
-
-  *#done({ id, tenant, owner }: UnreadDocument, triples: readonly Triple[], now: number): Query<boolean> {
-    const row = yield* first<Row>(FIND, id, tenant, owner);
-    if (!row) return false;
-    const document = toRecord<DocumentVersion>(row, DOCUMENT_FORMAT);
-    const origin = { source: sourceOf(document), fromOutside: document.facts.fromOutside };
-    const stated = triples.map((triple) => ({ ...triple, ...origin }));
-    yield* this.#graph.addInTransaction({ tenant, owner }, stated, now);
-    yield* run(DONE, id);
-    return true;
-  }
 }
 
-const listed = (names: readonly string[] | undefined): string | null =>
-  names ? JSON.stringify(names) : null;
+const listed = (names?: readonly string[]): string | null => (names ? JSON.stringify(names) : null);

@@ -37,14 +37,7 @@ export interface KnowledgeEntry extends Omit<NewEntry, 'callKey' | 'passages'> {
 }
 
 export type EntryId = Pick<NewEntry, 'kind' | 'key'>;
-
-/** `after`: the last item of the page before. */
-interface PageQuery<After> {
-  readonly limit: number;
-  readonly after?: After;
-}
-
-type Position = Pick<KnowledgeEntry, 'key' | 'version'>;
+type EntryQuery = Readonly<{ kind: EntryKind; limit: number; after?: string }>;
 
 const FORMAT = { json: ['tags', 'provenance'] };
 const ENTRY = 'kind, key, version, category, content, diagnosis, tags, provenance, saved_at';
@@ -59,8 +52,8 @@ const LIST = `SELECT ${ENTRY} FROM entries e WHERE ${OWNED} AND name_key > ? AND
     SELECT max(version) FROM entries
     WHERE tenant = e.tenant AND owner = e.owner AND kind = e.kind AND name_key = e.name_key
   ) ORDER BY name_key LIMIT ?`;
-const HISTORY = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND (name_key, version) > (?, ?)
-  ORDER BY name_key, version LIMIT ?`;
+const NEXT = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND (name_key, version) > (?, ?)
+  ORDER BY name_key, version LIMIT 1`;
 const FORGET = `DELETE FROM entries WHERE ${OWNED} AND name_key = ?`;
 const inContext = (dialect: Dialect): string =>
   `tenant = ? AND owner = ? AND ${dialect.member('provenance', 'contextId')} = ?`;
@@ -97,15 +90,14 @@ export class KnowledgeStore {
     return this.#database.read(() => readEntries(VERSIONS, ...keyOf(scope, id), limit));
   }
 
-  /** Lists the newest version of each entry, by key. */
-  async list(scope: Scope, { kind, limit, after = '' }: PageQuery<string> & Pick<EntryId, 'kind'>) {
+  /** Lists the newest version of each entry, by key. `after`: the last key of the page before. */
+  async list(scope: Scope, { kind, limit, after = '' }: EntryQuery) {
     return this.#database.read(() => readEntries(LIST, ...keyOf(scope, { kind, key: after }), limit));
   }
 
-  /** Lists every version of each entry, by key and version. */
-  async history(scope: Scope, kind: EntryKind, { limit, after }: PageQuery<Position>) {
-    const { key, version } = after ?? { key: '', version: 0 };
-    return this.#database.read(() => readEntries(HISTORY, ...keyOf(scope, { kind, key }), version, limit));
+  /** Returns the version after this one, in the order of all versions of all entries by key. */
+  async next(scope: Scope, id: EntryId, version: number): Promise<KnowledgeEntry | undefined> {
+    return (await this.#database.read(() => readEntries(NEXT, ...keyOf(scope, id), version)))[0];
   }
 
   /** Removes all versions of an entry and its passages. Resolves with the number of versions. */
