@@ -15,40 +15,33 @@ export async function extract(session: Session, { mode, offset }: Steps['extract
   return { content: await describePage(session, [...facts, ...part], text) };
 }
 
+/** How each mode reads the page from an offset on. */
 const READERS = {
-  text: readText,
-  links: readLinks,
-  markdown: readMarkdown,
-  article: readArticle,
+  async text(session: Session, offset: number) {
+    const found = await session.call('text', offset, session.limits.textCharacters);
+    return { range: found, unit: 'characters', text: found.text, facts: [] };
+  },
+  async links(session: Session, offset: number) {
+    const found = await session.call('links', offset, session.limits.elements);
+    const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
+    const text = lines.join('\n') || '(no links)';
+    return { range: found, unit: 'links', text, facts: [`Links: ${found.total}`] };
+  },
+  async markdown(session: Session, offset: number) {
+    return convert(session, offset, await session.call('html'));
+  },
+  async article(session: Session, offset: number) {
+    // Readability has no imports and needs only a document, so it runs inside the page.
+    const source = await readFile(createRequire(import.meta.url).resolve(READABILITY), 'utf8');
+    const load = `globalThis.langoReadability ??= (() => { const module = {}; ${source}\n; return Readability; })();`;
+    const found = await session.callAfter(load, 'article');
+    const hint = 'Use mode "text" or "markdown".';
+    if (!found) throw new LangoError('not-found', 'No article was recognized on this page.', { hint });
+    const about = Object.entries(found.about).filter(([, value]) => value !== '');
+    const head = about.map(([name, value]) => `${name}: ${value}`).join('\n');
+    return convert(session, offset, { ...found, head });
+  },
 } as const;
-
-async function readText(session: Session, offset: number) {
-  const found = await session.call('text', offset, session.limits.textCharacters);
-  return { range: found, unit: 'characters', text: found.text, facts: [] };
-}
-
-async function readLinks(session: Session, offset: number) {
-  const found = await session.call('links', offset, session.limits.elements);
-  const lines = found.links.map(({ url, text }) => `- ${text || '(no text)'}: ${url}`);
-  const text = lines.join('\n') || '(no links)';
-  return { range: found, unit: 'links', text, facts: [`Links: ${found.total}`] };
-}
-
-async function readMarkdown(session: Session, offset: number) {
-  return convert(session, offset, await session.call('html'));
-}
-
-async function readArticle(session: Session, offset: number) {
-  // Readability has no imports and needs only a document, so it runs inside the page.
-  const source = await readFile(createRequire(import.meta.url).resolve(READABILITY), 'utf8');
-  const load = `globalThis.langoReadability ??= (() => { const module = {}; ${source}\n; return Readability; })();`;
-  const found = await session.callAfter(load, 'article');
-  const hint = 'Use mode "text" or "markdown".';
-  if (!found) throw new LangoError('not-found', 'No article was recognized on this page.', { hint });
-  const about = Object.entries(found.about).filter(([, value]) => value !== '');
-  const head = about.map(([name, value]) => `${name}: ${value}`).join('\n');
-  return convert(session, offset, { ...found, head });
-}
 
 /** Converts HTML of the page to Markdown and returns the requested part of it, after `head`. */
 async function convert(

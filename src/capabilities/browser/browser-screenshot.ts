@@ -13,18 +13,10 @@ const FORMATS = [
   { type: 'jpeg', quality: 50 },
   { type: 'jpeg', quality: 25 },
 ] as const;
+const PART = 'Part: only the upper part of the page, which is higher than tools.browser.screenshotHeight';
 
+/** Tries the formats until the file is small enough. Rejects with `too-large` when none is. */
 export async function screenshot(session: Session, { fullPage }: Steps['screenshot']): Promise<ToolOutput> {
-  const { bytes, type, isPart } = await takeScreenshot(session, fullPage);
-  const filename = `screenshot.${type === 'png' ? 'png' : 'jpg'}`;
-  const part = 'Part: only the upper part of the page, which is higher than tools.browser.screenshotHeight';
-  const facts = [`Screenshot: ${filename}, ${bytes.length} bytes`, ...(isPart ? [part] : [])];
-  const content = await describePage(session, facts);
-  const mediaType = `image/${type}`;
-  return { content, files: [{ kind: 'file', bytes: bytes.toString('base64'), mediaType, filename }] };
-}
-
-async function takeScreenshot(session: Session, fullPage: boolean) {
   const { page, limits } = session;
   const { width, height } = await session.call('info');
   const shown = fullPage ? Math.min(Math.max(height, 1), limits.screenshotHeight) : undefined;
@@ -33,7 +25,12 @@ async function takeScreenshot(session: Session, fullPage: boolean) {
     const shot = page.screenshot({ ...FIXED, ...clip, ...format });
     const bytes = await session.withTimeout(shot, 2 * SHOT_MS);
     if (bytes.length > limits.screenshotBytes) continue;
-    return { bytes, type: format.type, isPart: shown !== undefined && shown < height };
+    const filename = `screenshot.${format.type === 'png' ? 'png' : 'jpg'}`;
+    const facts = [`Screenshot: ${filename}, ${bytes.length} bytes`];
+    if (shown !== undefined && shown < height) facts.push(PART);
+    const content = await describePage(session, facts);
+    const mediaType = `image/${format.type}`;
+    return { content, files: [{ kind: 'file', bytes: bytes.toString('base64'), mediaType, filename }] };
   }
   const advice = fullPage ? 'Take one without fullPage' : 'Read the page with browser_extract';
   const hint = `${advice}, or raise tools.browser.screenshotBytes.`;

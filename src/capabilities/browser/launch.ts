@@ -75,21 +75,16 @@ async function removeAs(account: readonly string[], outer: string): Promise<void
 }
 
 /** Removes the profiles that killed servers left behind. Never rejects. */
-export async function removeStaleProfiles(chromium: Chromium): Promise<void> {
+export async function removeStaleProfiles({ setpriv }: Chromium): Promise<void> {
   const folder = tmpdir();
-  const names = await readdir(folder).catch(() => []);
-  for (const name of names) {
+  for (const name of await readdir(folder).catch(() => [])) {
     const pid = Number(NAME.exec(name)?.[1]);
     const outer = join(folder, name);
-    const isOurs = Number.isSafeInteger(pid) && !isAlive(pid) && (await isMine(outer));
-    if (isOurs) await removeStale(chromium, outer);
+    if (!Number.isSafeInteger(pid) || isAlive(pid) || !(await isMine(outer))) continue;
+    const { uid } = await stat(join(outer, 'profile')).catch(() => ({ uid: 0 }));
+    const isOther = uid !== 0 && process.getuid?.() === 0 && setpriv !== undefined;
+    await removeAs(isOther ? [setpriv, ...droppedRights(uid, uid)] : [], outer);
   }
-}
-
-async function removeStale({ setpriv }: Chromium, outer: string): Promise<void> {
-  const { uid = 0 } = await stat(join(outer, 'profile')).catch(() => ({ uid: 0 }));
-  const isOther = uid !== 0 && process.getuid?.() === 0 && setpriv !== undefined;
-  await removeAs(isOther ? [setpriv, ...droppedRights(uid, uid)] : [], outer);
 }
 
 async function isMine(folder: string): Promise<boolean> {

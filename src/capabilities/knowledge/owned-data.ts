@@ -9,13 +9,19 @@ const PAGE = 200;
 
 /** The documents, entries and triples of owners. `purge` removes the remains of deleted ones. */
 export function ownedKnowledge(stores: KnowledgeStores, purge: () => Promise<void>): OwnedData {
-  const { knowledge, graph } = stores;
+  const { knowledge, graph, library } = stores;
   return {
     kinds: {
       knowledge: entries(stores, 'knowledge'),
       learnings: entries(stores, 'learning'),
       facts: entries(stores, 'fact', factKey),
-      documents: { list: (scope, after) => readDocuments(stores, scope, after) },
+      /** Lists the records of ingested files, without their text. */
+      documents: {
+        async list(scope, after) {
+          if (!/^\d{0,15}$/.test(after)) throw invalidCursor();
+          return library.list(scope, { limit: PAGE, except: AGENT_COLLECTIONS, after });
+        },
+      },
       graph: { list: (scope, after) => graph.list(scope, after, PAGE) },
     },
     removeAll: async (scope) => ({
@@ -52,12 +58,6 @@ function entries(
       versions: await knowledge.forget(scope, { kind, key: keyOf(name) }),
     }),
   };
-}
-
-/** Lists the records of ingested files, without their text. */
-async function readDocuments({ library }: KnowledgeStores, scope: Scope, after: string) {
-  if (!/^\d{0,15}$/.test(after)) throw invalidCursor();
-  return library.list(scope, { limit: PAGE, except: AGENT_COLLECTIONS, after });
 }
 
 async function removeEntries({ knowledge }: KnowledgeStores, scope: Scope, kind: EntryKind): Promise<number> {

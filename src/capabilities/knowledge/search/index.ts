@@ -65,22 +65,18 @@ function describeFindings(query: string, { hits, note }: SearchResult): ToolOutp
   };
 }
 
-/** `docs/guide.md:12-30 (Setup > Proxy)`, or the key of an entry. */
-function cite({ name, lines, heading }: Pick<Hit, 'name' | 'lines' | 'heading'>): string {
-  const lineRange = lines === undefined ? '' : `:${lines[0]}${lines[1] === lines[0] ? '' : `-${lines[1]}`}`;
-  return `${name}${lineRange}${heading.length === 0 ? '' : ` (${heading.join(' > ')})`}`;
-}
-
 function describeHit(hit: Hit): string {
   const text = hit.text.length > HIT_MAX_LENGTH ? `${hit.text.slice(0, HIT_MAX_LENGTH)} […]` : hit.text;
   const quoted = text.split('\n').map((line) => `   > ${line}`);
   return [`${titleOf(hit)} [${facts(hit).join('; ')}]`, ...quoted].join('\n');
 }
 
-/** The title of a result. A fact has no title, because its key repeats its text. */
-function titleOf(hit: Hit): string {
-  if (hit.collection === COLLECTIONS.fact) return 'fact';
-  return AGENT_COLLECTIONS.includes(hit.collection) ? hit.name : cite(hit);
+/** `docs/guide.md:12-30 (Setup > Proxy)`, or the key of an entry. A fact has no title, because its key repeats its text. */
+function titleOf({ collection, name, lines, heading }: Hit): string {
+  if (collection === COLLECTIONS.fact) return 'fact';
+  if (AGENT_COLLECTIONS.includes(collection)) return name;
+  const lineRange = lines === undefined ? '' : `:${lines[0]}${lines[1] === lines[0] ? '' : `-${lines[1]}`}`;
+  return `${name}${lineRange}${heading.length === 0 ? '' : ` (${heading.join(' > ')})`}`;
 }
 
 function facts({ collection, facts: known, savedAt }: Hit): readonly string[] {
