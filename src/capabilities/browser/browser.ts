@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { exactField, limitField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { REF_PATTERN } from './browser-observe.js';
+import { REF_PATTERN } from './browser-read.js';
 import { ACTIONS, MODES, type Action } from './driver-messages.js';
 import type { BrowserOptions } from './driver.js';
 import { parseAddress } from './navigation.js';
 import { Sessions } from './sessions.js';
 
-export { findChromium } from './chromium.js';
+export { findChromium } from './launch.js';
 export type { BrowserOptions } from './driver.js';
 
 /** Time to start a browser and to describe the page, on top of the navigation itself. */

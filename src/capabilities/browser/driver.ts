@@ -7,8 +7,7 @@ import { endedForMemory, fromPlainError, startProcess } from '../../parsing/sepa
 import { toPlainError } from '../../parsing/separate-process.js';
 import { browserEnded, RESTART_HINT } from './driver-messages.js';
 import type { FromDriver, ServerCalls, Steps, ToDriver } from './driver-messages.js';
-import { createProfile, type Profile } from './launch.js';
-import type { Chromium } from './chromium.js';
+import { createProfile, type Chromium, type Profile } from './launch.js';
 import type { BrowserLimits } from './settings.js';
 import type { BrowsingProxy, ConnectionFailure } from '../../http/browsing-proxy.js';
 import type { Parsers } from '../../parsing/parsers.js';

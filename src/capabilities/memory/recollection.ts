@@ -40,18 +40,15 @@ export async function recall(run: Run, { memory, promptTokens }: RecollectionOpt
     elsewhere,
     older.slice(reserved.length),
   ]);
-  const taken = [first, others, [...reserved, ...more]];
-  const titles = [
-    'Earlier in this conversation',
-    'Other conversations with this user',
-    'Earlier times, condensed',
-  ];
-  const sections = taken.map((lines, index) => [
-    ...(lines.length === 0 ? [] : [`${titles[index]}:`]),
-    ...lines.map(({ text }) => text).reverse(),
-  ]);
-  const text = sections.reverse().flat().join('\n');
-  const fromOutside = taken.flat().some((one) => one.fromOutside);
+  const sections = [
+    { title: 'Earlier times, condensed', lines: [...reserved, ...more] },
+    { title: 'Other conversations with this user', lines: others },
+    { title: 'Earlier in this conversation', lines: first },
+  ].filter(({ lines }) => lines.length > 0);
+  const text = sections
+    .flatMap(({ title, lines }) => [`${title}:`, ...lines.map((one) => one.text).reverse()])
+    .join('\n');
+  const fromOutside = sections.some(({ lines }) => lines.some((one) => one.fromOutside));
   return { text: text === '' ? undefined : text, upTo, fromOutside };
 }
 

@@ -26,7 +26,7 @@ export function createFactTools(knowledge: KnowledgeAccess): readonly Tool[] {
       'Remembers a fact about or for this user across all of their conversations, as one self-contained sentence. Never store a secret.',
     schema: z.strictObject({
       fact: textField('The fact, in one sentence that can be understood on its own', FACT_MAX_LENGTH),
-      fromOutside: outsideField(),
+      fromOutside: outsideField,
     }),
     effect: 'keyed',
     danger: 'safe',

@@ -1,11 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { LangoError } from '../../../core/errors.js';
+import type { Scope } from '../../../core/task.js';
 import { counted } from '../../../core/text.js';
 import { limitField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { isFromOutside, outsideField } from '../provenance.js';
-import type { GraphStore, KnownTriple, Triple } from '../stores/graph.js';
-import { traverse } from './traversal.js';
+import { nameKey, type EdgeQuery, type GraphStore, type KnownTriple, type Triple } from '../stores/graph.js';
 
 export const NAME_MAX = 500;
 export const TRIPLES_MAX = 200;
@@ -102,7 +103,7 @@ const addSchema = z.strictObject({
     .optional()
     .describe('Several triples, instead of a single one'),
   source: nameField('The source of the statement; this task by default').optional(),
-  fromOutside: outsideField(),
+  fromOutside: outsideField,
 });
 
 function addTool(graph: GraphStore): Tool {
@@ -168,4 +169,61 @@ function removeTool(graph: GraphStore): Tool {
 function tripleLine({ subject, predicate, object, sources, fromOutside }: KnownTriple): string {
   const mark = fromOutside ? ', from outside' : '';
   return `${subject} | ${predicate} | ${object}  [${sources.join('; ')}${mark}]`;
+}
+
+/** `limit`: the most triples. */
+interface TraversalOptions extends EdgeQuery {
+  readonly scope: Scope;
+  readonly start: string;
+  readonly maxDepth: number;
+  readonly signal: AbortSignal;
+}
+
+interface Step {
+  /** 1 for triples that contain the start node. */
+  readonly depth: number;
+  readonly triple: KnownTriple;
+}
+
+/** A long traversal yields to the event loop after this many nodes. */
+const NODES_PER_YIELD = 64;
+
+/**
+ * Finds the triples that can be reached from a node, the nearest first. Visits each node and reports each triple once,
+ * so cycles end. `isCut`: there are more than `limit`. Rejects with the reason of the signal.
+ */
+export async function traverse(graph: GraphStore, options: TraversalOptions) {
+  const { scope, predicates, direction, limit, signal } = options;
+  const steps: Step[] = [];
+  const reported = new Set<string>();
+  const seen = new Set([nameKey(options.start)]);
+  let visited = 0;
+  let level: readonly string[] = [options.start];
+  for (let depth = 1; depth <= options.maxDepth && level.length > 0; depth += 1) {
+    const next: string[] = [];
+    for (const node of level) {
+      signal.throwIfAborted();
+      if (++visited % NODES_PER_YIELD === 0) await nextTurn();
+      const edges = await graph.edges(scope, node, { direction, predicates, limit: limit + 1 });
+      for (const triple of edges) {
+        const key = JSON.stringify([triple.subject, triple.predicate, triple.object]);
+        if (reported.has(key)) continue;
+        if (steps.length === limit) return { steps, isCut: true };
+        reported.add(key);
+        steps.push({ depth, triple });
+        next.push(...newNodes(triple, seen));
+      }
+    }
+    level = next;
+  }
+  return { steps, isCut: false };
+}
+
+function newNodes({ subject, object }: KnownTriple, seen: Set<string>): readonly string[] {
+  return [subject, object].filter((name) => {
+    const key = nameKey(name);
+    const isNew = !seen.has(key);
+    seen.add(key);
+    return isNew;
+  });
 }

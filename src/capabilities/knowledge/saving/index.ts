@@ -37,7 +37,7 @@ export function createKnowledgeTools({ maxCharacters, ...knowledge }: KnowledgeO
         .optional()
         .describe('Words by which the entry can be found'),
       source: textField('The source: a URL, a file or a person', SOURCE_MAX_LENGTH).optional(),
-      fromOutside: outsideField(),
+      fromOutside: outsideField,
     }),
     effect: 'keyed',
     danger: 'moderate',
@@ -56,7 +56,7 @@ export function createKnowledgeTools({ maxCharacters, ...knowledge }: KnowledgeO
       fix: textField('What solves the problem', maxCharacters),
       diagnosis: textField('Why the problem happens', maxCharacters).optional(),
       category: textField('The category of the learning', NAME_MAX_LENGTH).default(DEFAULT_CATEGORY),
-      fromOutside: outsideField(),
+      fromOutside: outsideField,
     }),
     effect: 'keyed',
     danger: 'moderate',
