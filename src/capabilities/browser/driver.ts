@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import { Timer } from '../../core/time.js';
+import { abortable, Timer } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import { endedForMemory, fromPlainError, startProcess } from '../../parsing/separate-process.js';
 import { toPlainError } from '../../parsing/separate-process.js';
@@ -141,18 +141,12 @@ export class Driver {
     const settled = Promise.withResolvers<ToolOutput>();
     const handlers = 'key' in context ? this.#handlers(context) : undefined;
     this.#currentStep = { ...settled, handlers };
-    const onAbort = (): void => {
-      settled.reject(signal.reason);
-      void this.end();
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
     this.#send({ type: 'step', step, input });
     try {
-      return await settled.promise;
+      return await abortable(settled.promise, signal);
     } finally {
       this.#currentStep = undefined;
-      signal.removeEventListener('abort', onAbort);
-      if (this.#hasEnded) void this.end();
+      if (this.#hasEnded || signal.aborted) void this.end();
     }
   }
 

@@ -1,14 +1,6 @@
 import { newId } from '../../core/ids.js';
-import {
-  all,
-  column,
-  first,
-  lockOf,
-  run,
-  writeInSteps,
-  type Query,
-  type SqlDatabase,
-} from '../../core/sql.js';
+import { all, column, first, lockOf, run, writeInSteps } from '../../core/sql.js';
+import type { Query, SqlDatabase } from '../../core/sql.js';
 import type { Scope } from '../../core/task.js';
 import { insertInto, toParameters, toRecord, type Row } from '../../stores/records.js';
 

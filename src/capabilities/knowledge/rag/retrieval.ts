@@ -3,8 +3,7 @@ import type { Logger } from '../../../core/logger.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
 import type { Scope } from '../../../core/task.js';
 import type { LibraryStore } from '../stores/library-store.js';
-import type { CollectionFilter, Hit } from '../stores/library.js';
-import type { CollectionRow } from '../sql/library-rows.js';
+import type { CollectionFilter, CollectionRow, Hit } from '../stores/library.js';
 import type { PassageEmbedder } from './passage-embedder.js';
 
 interface RetrievalOptions {

@@ -5,11 +5,6 @@ import { cutIntoPassages } from '../../../parsing/passages.js';
 import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js';
 import type { KnowledgeEntry } from '../stores/knowledge.js';
 
-interface KnowledgeOptions extends KnowledgeAccess {
-  /** Maximum length of one entry. */
-  readonly maxCharacters: number;
-}
-
 const TAG_MAX_LENGTH = 64;
 const TAGS_MAX = 20;
 const DEFAULT_CATEGORY = 'general';
@@ -18,8 +13,11 @@ const NAME_MAX_LENGTH = 200;
 const SOURCE_MAX_LENGTH = 2_000;
 const TRIGGER_MAX_LENGTH = 500;
 
-/** The tools that store knowledge and learnings, separately for each owner. */
-export function createKnowledgeTools({ maxCharacters, ...knowledge }: KnowledgeOptions): readonly Tool[] {
+/** The tools that store knowledge and learnings, separately for each owner. An entry has at most `maxCharacters`. */
+export function createKnowledgeTools({
+  maxCharacters,
+  ...knowledge
+}: KnowledgeAccess & { readonly maxCharacters: number }): readonly Tool[] {
   const saveKnowledge = defineTool({
     name: 'save_knowledge',
     description:

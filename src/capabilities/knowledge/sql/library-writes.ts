@@ -1,10 +1,10 @@
 import { MAX_EXTRACTION_ATTEMPTS } from '../stores/extraction.js';
 import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
-import type { NewDocument } from '../stores/library.js';
 import { insertInto, insertRows, toParameters, toRecord, type Row } from '../../../stores/records.js';
 import { passageTerms } from './relevance.js';
-import { DOCUMENT_FORMAT, type CollectionRow, type DocumentVersion } from './library-rows.js';
+import { DOCUMENT_FORMAT } from '../stores/library.js';
+import type { CollectionRow, DocumentVersion, NewDocument } from '../stores/library.js';
 import { wordIndexOf } from './word-index.js';
 import { indexTextOf } from './index-terms.js';
 import { column, first, run, type Dialect, type Query } from '../../../core/sql.js';

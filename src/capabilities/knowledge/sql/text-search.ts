@@ -1,10 +1,9 @@
 import { BoundedCache } from '../../../core/bounded-cache.js';
-import type { Hit, TextQuery } from '../stores/library.js';
 import { indexed } from './index-terms.js';
 import { passageTerms, rarity, relevance, type QueryTerm } from './relevance.js';
 import { queryWords, trigramsOf, type QueryWord } from './search-terms.js';
 import { Nearest } from './vector-table.js';
-import { readHits, type CollectionRow } from './library-rows.js';
+import { readHits, type CollectionRow, type Hit, type TextQuery } from '../stores/library.js';
 import { column, first, type Dialect, type Query } from '../../../core/sql.js';
 import { wordIndexOf, type WordIndex } from './word-index.js';
 

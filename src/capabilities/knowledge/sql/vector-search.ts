@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BoundedCache } from '../../../core/bounded-cache.js';
 import { LangoError } from '../../../core/errors.js';
 import { cosine, Nearest, VectorTable } from './vector-table.js';
-import type { CollectionRow } from './library-rows.js';
+import type { CollectionRow } from '../stores/library.js';
 import { all, type SqlDatabase } from '../../../core/sql.js';
 
 /** The limit of the cache, over all collections. The collection searched last stays cached even if it is larger. */

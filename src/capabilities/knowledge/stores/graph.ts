@@ -1,15 +1,6 @@
 import type { Page } from '../../../core/page.js';
-import {
-  all,
-  column,
-  first,
-  lockOf,
-  run,
-  writeInSteps,
-  type Query,
-  type SqlDatabase,
-  type Step,
-} from '../../../core/sql.js';
+import { all, column, first, lockOf, run, writeInSteps } from '../../../core/sql.js';
+import type { Query, SqlDatabase, Step } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import { parsePosition, toPositionText } from '../../../stores/position.js';
 import { toRecord, type Row } from '../../../stores/records.js';

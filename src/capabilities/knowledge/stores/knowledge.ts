@@ -3,11 +3,10 @@ import { all, run, type Dialect, type Query, type SqlDatabase, type Step } from 
 import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
 import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../../../stores/records.js';
-import { requireCollection } from '../sql/library-rows.js';
 import { nameKey } from './graph.js';
 import type { LibraryWrite } from '../sql/library-writes.js';
 import type { LibraryStore } from './library-store.js';
-import { COLLECTIONS, type NewDocument, type Provenance } from './library.js';
+import { COLLECTIONS, requireCollection, type NewDocument, type Provenance } from './library.js';
 
 /** `knowledge` has a key, a `learning` is the fix of a problem, and a `fact`, to be remembered, is its own key. */
 export type EntryKind = keyof typeof COLLECTIONS;
@@ -77,7 +76,21 @@ export class KnowledgeStore {
   /** Resolves with the new version, or with the version that this call made before. */
   async save(scope: Scope, entry: NewEntry): Promise<KnowledgeEntry> {
     assertKeys({ key: entry.key });
-    return this.#library.write(scope, (write) => this.#save(write, entry));
+    const { tenant, owner } = scope;
+    const { callKey, passages, ...rest } = entry;
+    const library = this.#library;
+    return library.write(scope, function* (write) {
+      const [before] = yield* readEntries(BY_CALL, tenant, owner, callKey);
+      if (before) return before;
+      const collection = yield* requireCollection(scope, COLLECTIONS[entry.kind]);
+      const [newest] = yield* readEntries(VERSIONS, ...keyOf(scope, entry), 1);
+      const version = (newest?.version ?? 0) + 1;
+      const saved: KnowledgeEntry = { ...rest, key: entry.key.trim(), version, savedAt: write.now };
+      const keys = { tenant, owner, nameKey: nameKey(entry.key), callKey };
+      yield* run(ADD, toParameters({ diagnosis: undefined, ...saved, ...keys }));
+      yield* library.putInTransaction({ ...write, collection }, documentOf(saved, passages));
+      return saved;
+    });
   }
 
   /** Returns the newest version. */
@@ -120,16 +133,6 @@ export class KnowledgeStore {
     }
   }
 
-  *#save(write: LibraryWrite, entry: NewEntry): Query<KnowledgeEntry> {
-    const { scope, now } = write;
-    const [before] = yield* readEntries(BY_CALL, scope.tenant, scope.owner, entry.callKey);
-    if (before) return before;
-    const collection = yield* requireCollection(scope, COLLECTIONS[entry.kind]);
-    const saved = yield* addEntry(scope, entry, now);
-    yield* this.#library.putInTransaction({ ...write, collection }, documentOf(entry, saved));
-    return saved;
-  }
-
   *#forgetSome(write: LibraryWrite, contextId: string): Query<Step> {
     const { dialect, scope } = write;
     const condition = inContext(dialect);
@@ -158,15 +161,6 @@ export class KnowledgeStore {
   }
 }
 
-function* addEntry({ tenant, owner }: Scope, { callKey, passages: _, ...entry }: NewEntry, now: number) {
-  const [newest] = yield* readEntries(VERSIONS, ...keyOf({ tenant, owner }, entry), 1);
-  const version = (newest?.version ?? 0) + 1;
-  const saved: KnowledgeEntry = { ...entry, key: entry.key.trim(), version, savedAt: now };
-  const nameKeyed = { tenant, owner, nameKey: nameKey(entry.key), callKey };
-  yield* run(ADD, toParameters({ diagnosis: undefined, ...saved, ...nameKeyed }));
-  return saved;
-}
-
 function* readEntries(sql: string, ...values: readonly unknown[]): Query<readonly KnowledgeEntry[]> {
   return (yield* all<Row>(sql, ...values)).map((row) => toRecord(row, FORMAT));
 }
@@ -177,7 +171,7 @@ function keyOf({ tenant, owner }: Scope, { kind, key }: EntryId): readonly strin
 
 const originOf = ({ kind, key }: EntryId): string => `${kind}:${nameKey(key)}`;
 
-function documentOf({ passages }: NewEntry, saved: KnowledgeEntry): NewDocument {
+function documentOf(saved: KnowledgeEntry, passages: readonly Passage[]): NewDocument {
   const { kind, key, version, category, content, diagnosis, tags, provenance } = saved;
   return {
     collection: COLLECTIONS[kind],

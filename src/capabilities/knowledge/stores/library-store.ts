@@ -1,41 +1,25 @@
 import { LangoError } from '../../../core/errors.js';
 import type { Page } from '../../../core/page.js';
-import {
-  all,
-  column,
-  lockOf,
-  run,
-  writeInSteps,
-  type Dialect,
-  type Query,
-  type SqlDatabase,
-  type Step,
-} from '../../../core/sql.js';
+import { all, column, lockOf, run, writeInSteps } from '../../../core/sql.js';
+import type { Dialect, Query, SqlDatabase, Step } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
 import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
-import {
-  DOCUMENT_FORMAT,
-  findCollections,
-  readHits,
-  requireCollection,
-  sourceOf,
-  type CollectionRow,
-} from '../sql/library-rows.js';
 import {
   addMorePassages,
   PASSAGES_AT_ONCE,
   putDocument,
   removeDocuments,
   thinDocument,
-  type LibraryWrite,
-  type Target,
 } from '../sql/library-writes.js';
+import type { LibraryWrite, Target } from '../sql/library-writes.js';
 import { openTextIndex, searchText, type TextIndex } from '../sql/text-search.js';
 import { assertDimension, toBlob, VectorSearch } from '../sql/vector-search.js';
 import type { GraphStore } from './graph.js';
+import { DOCUMENT_FORMAT, findCollections, readHits, requireCollection, sourceOf } from './library.js';
 import type {
   CollectionFilter,
+  CollectionRow,
   DocumentRecord,
   Hit,
   NewDocument,
