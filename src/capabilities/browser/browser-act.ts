@@ -2,10 +2,9 @@ import { LangoError, errorText, type ErrorCode } from '../../core/errors.js';
 import { referencedSecrets } from '../../core/secrets.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { Action, Steps } from './driver-messages.js';
-import { resolveRef, staleRef } from './browser-read.js';
+import { describePage, resolveRef, staleRef } from './browser-read.js';
 import { differences, readPageState, untilQuiet, type PageState } from './page-change.js';
 import type { ActionResult } from './page-functions.js';
-import { describePage } from './report.js';
 import type { Session } from './session.js';
 
 const PREVIEW_CHARACTERS = 1_000;

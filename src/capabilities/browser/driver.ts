@@ -31,10 +31,8 @@ const CLOSE_MS = 8_000;
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024;
 const MAX_FAILURES = 12;
 
-type Handlers = { readonly [Name in keyof ServerCalls]: (input: never) => Promise<unknown> };
-
 /** The step that the driver's process runs now, and the functions that it may call. `open` runs for no task and calls none. */
-type CurrentStep = PromiseWithResolvers<ToolOutput> & { readonly handlers: Handlers | undefined };
+type CurrentStep = PromiseWithResolvers<ToolOutput> & { readonly handlers: ServerCalls | undefined };
 
 interface DriverOptions extends BrowserOptions {
   /** The number of the browser among those that run. */
@@ -151,7 +149,7 @@ export class Driver {
   }
 
   /** Returns the functions that a step may call, bound to the task that it runs for. */
-  #handlers(context: ToolContext): Handlers {
+  #handlers(context: ToolContext): ServerCalls {
     const { parsers } = this.#options;
     const { tenant, owner, signal } = context;
     return {
@@ -164,9 +162,8 @@ export class Driver {
         this.#failures.clear();
         this.#proxy?.renew();
       },
-      toMarkdown: (html: string) => parsers.parse('html', html, { scope: { tenant, owner }, signal }),
-      resolveSecrets: ({ text, host }: Parameters<ServerCalls['resolveSecrets']>[0]) =>
-        context.resolveSecrets(text, host),
+      toMarkdown: (html) => parsers.parse('html', html, { scope: { tenant, owner }, signal }),
+      resolveSecrets: ({ text, host }) => context.resolveSecrets(text, host),
     };
   }
 

@@ -2,9 +2,9 @@ import type { Page, Request, Response } from 'playwright-core';
 import { LangoError, errorText } from '../../core/errors.js';
 import { pause } from '../../core/time.js';
 import type { ToolOutput } from '../../core/tool.js';
+import { describePage } from './browser-read.js';
 import type { Steps } from './driver-messages.js';
 import { untilQuiet } from './page-change.js';
-import { describePage } from './report.js';
 import type { Session } from './session.js';
 
 /** Maximum wait for images and scripts after the document is parsed. */
