@@ -4,7 +4,7 @@ import { passageTerms, rarity, relevance, type QueryTerm } from './relevance.js'
 import { queryWords, trigramsOf, type QueryWord } from './search-terms.js';
 import { Nearest } from './vector-table.js';
 import { readHits, type CollectionRow, type Hit, type TextQuery } from '../stores/library.js';
-import { column, first, type Dialect, type Query } from '../../../core/sql.js';
+import { column, type Dialect, type Query } from '../../../core/sql.js';
 import { wordIndexOf, type WordIndex } from './word-index.js';
 
 /** The most index rows that one search reads. A thousand take a fifth of a millisecond. */
@@ -34,8 +34,7 @@ export function openTextIndex(dialect: Dialect) {
     const name = indexed.word(id, term);
     const known = cache.get(name);
     if (known && Math.abs(known.passages - passages) <= DRIFT * known.passages) return known.count;
-    const row = yield* first<{ readonly doc: number }>(words.countTerm, name);
-    const count = row?.doc ?? 0;
+    const [count = 0] = yield* column<number>(words.countTerm, name);
     if (count >= CACHED_FROM) cache.set(name, { count, passages });
     else cache.take(name);
     return count;
@@ -172,8 +171,7 @@ function* approximate(
         : [words.and(trigrams.map((each) => words.term(indexed.trigram(id, each))))]),
     ]),
   );
-  const guessed = yield* first<{ readonly doc: number }>(words.countUpTo, expression, MAX_COUNTED);
-  const count = guessed?.doc ?? 0;
+  const [count = 0] = yield* column<number>(words.countUpTo, expression, MAX_COUNTED);
   const countIn: QueryTerm['countIn'] = ({ counts, names }) =>
     Number(
       [...counts.keys()].some((term) => term.startsWith(part)) ||
