@@ -12,8 +12,7 @@ import { Extractor } from './graph/extractor.js';
 import { createGraphTools } from './graph/index.js';
 import { ownedKnowledge } from './owned-data.js';
 import { documentOperations } from './rag/document-index.js';
-import { PassageEmbedder } from './rag/passage-embedder.js';
-import { Retrieval } from './rag/retrieval.js';
+import { PassageEmbedder, Retrieval } from './rag/retrieval.js';
 import { createKnowledgeTools } from './saving/index.js';
 import { createSearchTools, retrieveTool, searchWebTool } from './search/index.js';
 import { DEFAULT_MODELS, type KNOWLEDGE_SETTINGS } from './settings.js';
@@ -67,20 +66,18 @@ async function openLibrary(context: Context, { library }: KnowledgeStores, onAdd
   return { retrieval, documents, rag };
 }
 
-const NO_EMBEDDINGS: ToolFamily = {
-  ...off('rag', 'embedding.provider'),
-  note: 'no embedding provider is configured, so everything is found by words',
-};
-
 /** Opens the provider. Without one, resolves with the family `rag`, which says why. */
 async function openEmbeddings(context: Context): Promise<EmbeddingProvider | ToolFamily> {
   const { settings, createFetch, logger } = context;
   const { embedding } = settings;
   const { provider, apiKey, minSimilarity, maxRetries, baseUrl, dimension, timeoutSeconds } = embedding;
-  if (provider === 'none') return NO_EMBEDDINGS;
+  if (provider === 'none') {
+    const note = 'no embedding provider is configured, so everything is found by words';
+    return { ...off('rag', 'embedding.provider'), note };
+  }
   if (provider === 'local') {
     try {
-      return await openLocalEmbeddings({ ...embedding, folder: embedding.folder ?? '' });
+      return await openLocalEmbeddings(embedding);
     } catch (error) {
       if (!isLangoError(error)) throw error;
       return missing('rag', error);

@@ -76,10 +76,8 @@ async function forget(
   const matching = hits.filter(({ text }) => containsAll(text, words));
   const fromOutside = matching.some(({ facts }) => facts.fromOutside);
   if (matching.length > 1) {
-    const lines = matching.map(({ text }) => `   > ${text}`);
-    const content = ['Nothing was forgotten: several facts match. Ask the user which one:', ...lines].join(
-      '\n',
-    );
+    const head = 'Nothing was forgotten: several facts match. Ask the user which one:';
+    const content = [head, ...matching.map(({ text }) => `   > ${text}`)].join('\n');
     return { content, fromOutside };
   }
   const [only] = matching;

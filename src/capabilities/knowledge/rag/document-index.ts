@@ -5,7 +5,7 @@ import type { Parsers } from '../../../parsing/parsers.js';
 import type { KNOWLEDGE_OPERATIONS } from '../operations.js';
 import type { LibraryStore } from '../stores/library-store.js';
 import { AGENT_COLLECTIONS } from '../stores/library.js';
-import type { PassageEmbedder } from './passage-embedder.js';
+import type { PassageEmbedder } from './retrieval.js';
 
 interface DocumentOptions {
   readonly library: LibraryStore;

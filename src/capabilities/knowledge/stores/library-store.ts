@@ -147,11 +147,8 @@ export class LibraryStore {
     const sql = list(this.#database.dialect);
     const ids = JSON.stringify((await this.collections(scope, collections)).map(({ id }) => id));
     const rows = await this.#database.read(() => all<Row>(sql, ids, Number(after ?? 0), limit));
-    const next = rows.length === limit ? (rows.at(-1)?.['id'] as number) : undefined;
-    return {
-      items: rows.map(({ id: _, ...row }) => toRecord(row, DOCUMENT_FORMAT)),
-      next: next === undefined ? undefined : String(next),
-    };
+    const next = rows.length === limit ? String(rows.at(-1)!['id']) : undefined;
+    return { items: rows.map(({ id: _, ...row }) => toRecord(row, DOCUMENT_FORMAT)), next };
   }
 
   collections(scope: Scope, filter: CollectionFilter = {}): Promise<readonly CollectionRow[]> {

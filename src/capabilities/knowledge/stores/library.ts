@@ -1,5 +1,5 @@
 import { LangoError } from '../../../core/errors.js';
-import { all, first, type Dialect, type Query } from '../../../core/sql.js';
+import { all, column, type Dialect, type Query } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
 import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
@@ -154,7 +154,6 @@ export function* requireCollection(scope: Scope, name: string): Query<Collection
     throw new LangoError('too-many', text, { hint: 'Use one of them, or remove one.' });
   }
   assertKeys({ tenant: scope.tenant, owner: scope.owner, collection: name });
-  const row = yield* first<Pick<CollectionRow, 'id'>>(ADD_COLLECTION, scope.tenant, scope.owner, name);
-  const empty = { model: '', dimension: 0, documents: 0, passages: 0, embedded: 0 };
-  return { id: row!.id, name, ...empty };
+  const [id] = yield* column<number>(ADD_COLLECTION, scope.tenant, scope.owner, name);
+  return { id: id!, name, model: '', dimension: 0, documents: 0, passages: 0, embedded: 0 };
 }
