@@ -12,11 +12,6 @@ import { SKILL_FILE } from './skill-file.js';
 
 /** The skills saved by `create_skill` and `import_skill`, listed file by file for each owner. */
 export function ownedSkills(catalog: SkillCatalog): OwnedData {
-  const removeFolders = async (scope: Scope, skills: readonly StoredSkill[]): Promise<number> => {
-    for (const { folder } of skills) await rm(folder, { recursive: true });
-    await catalog.refresh(scope);
-    return skills.length;
-  };
   return {
     kinds: {
       skills: {
@@ -31,15 +26,18 @@ export function ownedSkills(catalog: SkillCatalog): OwnedData {
         },
         async forget(scope, name) {
           const named = (await listOwned(catalog, scope)).filter((skill) => skill.name === name);
-          return { skills: await removeFolders(scope, named) };
+          for (const { folder } of named) await rm(folder, { recursive: true });
+          await catalog.refresh(scope);
+          return { skills: named.length };
         },
       },
     },
     // Also removes the remains of damaged skills.
     async removeAll(scope) {
-      const count = await removeFolders(scope, await listOwned(catalog, scope));
+      const { length } = await listOwned(catalog, scope);
       await rm(catalog.ownerFolder(scope), { recursive: true, force: true });
-      return { skills: count };
+      await catalog.refresh(scope);
+      return { skills: length };
     },
   };
 }
