@@ -18,11 +18,10 @@ const OTHER_SCHEME = /^(?!https?:\/\/)([a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|$))|
 /** Parses an address as a person writes it; without a scheme the scheme is https. Throws `invalid-input`. */
 export function parseAddress(given: string): URL {
   const text = given.trim();
-  const isOther = OTHER_SCHEME.test(text);
   const whole = /^https?:\/\//i.test(text) ? text : `https://${text}`;
-  const url = !isOther && URL.canParse(whole) ? new URL(whole) : undefined;
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '')
+  if (OTHER_SCHEME.test(text) || !URL.canParse(whole))
     throw new LangoError('invalid-input', `url: "${given.slice(0, 200)}" is not an http:// or https:// URL.`);
+  const url = new URL(whole);
   if (url.username !== '' || url.password !== '')
     throw new LangoError('invalid-input', 'url: the URL must not contain a user name or password.');
   return url;

@@ -27,7 +27,8 @@ export class Sessions {
     const key = keyOf(context);
     const known = this.#browsers.get(key);
     if (known && !known.hasEnded) return known.run(step, input, context);
-    await known?.end();
+    // Without one there is no wait, so that parallel calls find the browser that the first of them starts.
+    if (known) await known.end();
     this.#closeOldestIfFull();
     const slot = this.#freeSlot();
     const after = (this.#swept ??= removeStaleProfiles(this.#options.chromium));

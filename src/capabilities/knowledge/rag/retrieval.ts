@@ -70,7 +70,6 @@ export class Retrieval {
     if (current.length === 0) return { hits: [], note };
     try {
       const vector = await embedder.embedQuery(scope, query, signal);
-      if (!vector) return { hits: [], note };
       const only = current.map(({ name }) => name);
       const hits = await library.findNear(scope, { vector, model: provider.id, limit, only });
       const minScore = provider.minSimilarity ?? -1;
@@ -162,9 +161,9 @@ export class PassageEmbedder {
   }
 
   /** Computes the vector of a query. */
-  async embedQuery(scope: Scope, query: string, signal: AbortSignal): Promise<Float32Array | undefined> {
+  async embedQuery(scope: Scope, query: string, signal: AbortSignal): Promise<Float32Array> {
     const [vector] = await this.provider.embed([query], this.#callFor(scope, 'query', signal));
-    return vector;
+    return vector!;
   }
 
   async close(): Promise<void> {

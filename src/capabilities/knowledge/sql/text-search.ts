@@ -138,17 +138,18 @@ function* knownTerm(
   { words, countOf, collections, total }: TextSearch,
   term: string,
 ): Query<readonly IndexedTerm[]> {
-  const matches: { readonly id: number; readonly count: number }[] = [];
+  const ids: number[] = [];
+  let count = 0;
   for (const collection of collections) {
-    const count = yield* countOf(collection, term);
-    if (count > 0) matches.push({ id: collection.id, count });
+    const found = yield* countOf(collection, term);
+    if (found > 0) ids.push(collection.id);
+    count += found;
   }
-  if (matches.length === 0) return [];
-  const count = matches.reduce((sum, match) => sum + match.count, 0);
+  if (count === 0) return [];
   return [
     {
-      expression: words.or(matches.map(({ id }) => words.term(indexed.word(id, term)))),
-      often: words.or(matches.map(({ id }) => words.term(indexed.often(id, term)))),
+      expression: words.or(ids.map((id) => words.term(indexed.word(id, term)))),
+      often: words.or(ids.map((id) => words.term(indexed.often(id, term)))),
       count,
       weight: rarity(count, total),
       countIn: (terms) => terms.counts.get(term) ?? 0,
