@@ -1,6 +1,6 @@
 import { type AllStores } from '../all-stores.js';
 import type { NewTriple } from '../../src/capabilities/knowledge/stores/graph.js';
-import { traverse } from '../../src/capabilities/knowledge/graph/traversal.js';
+import { traverse } from '../../src/capabilities/knowledge/graph/index.js';
 import type { Dice } from './corpus.js';
 import { diceOf } from './corpus.js';
 import type { Figure } from './figures.js';

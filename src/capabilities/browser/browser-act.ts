@@ -1,66 +1,18 @@
-import { z } from 'zod';
 import { LangoError, errorText, type ErrorCode } from '../../core/errors.js';
 import { referencedSecrets } from '../../core/secrets.js';
-import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
-import { OVERHEAD_MS } from './browser-navigate.js';
-import { ACTIONS, type Action, type Steps } from './driver-messages.js';
-import type { BrowserLimits } from './settings.js';
-import { REF_PATTERN, resolveRef, staleRef } from './browser-observe.js';
+import type { ToolOutput } from '../../core/tool.js';
+import type { Action, Steps } from './driver-messages.js';
+import { describePage, resolveRef, staleRef } from './browser-read.js';
 import { differences, readPageState, untilQuiet, type PageState } from './page-change.js';
 import type { ActionResult } from './page-functions.js';
-import { describePage } from './report.js';
 import type { Session } from './session.js';
-import type { Sessions } from './sessions.js';
 
-const VALUE_MAX = 20_000;
 const PREVIEW_CHARACTERS = 1_000;
-
-const NEEDS_VALUE: ReadonlySet<Action> = new Set<Action>(['type', 'select', 'press']);
-
-const schema = z.strictObject({
-  ref: z
-    .string()
-    .regex(REF_PATTERN, 'must be a ref from browser_observe, such as "p1e3"')
-    .describe('The element, as a ref from browser_observe'),
-  action: z.enum(ACTIONS).describe('The action to perform on the element'),
-  value: z
-    .string()
-    .max(VALUE_MAX)
-    .optional()
-    .describe(
-      'The text to type ({{secret:NAME}} stands for a secret, in password fields), the option to select, or the key to press ("Enter", "Control+a")',
-    ),
-});
 
 interface Target {
   readonly session: Session;
   readonly ref: string;
   readonly number: number;
-}
-
-/** The effect is `unsafe`, because a click may place an order, and after a crash only a person can tell whether it did. */
-export function actTool(sessions: Sessions, { navigationSeconds }: BrowserLimits): Tool {
-  return defineTool({
-    name: 'browser_act',
-    description:
-      'Acts on one element of the open page, identified by a ref from browser_observe: click, type (replaces the ' +
-      'content of the field), select an option, check, uncheck, or press a key. Waits until the page is quiet. Returns what ' +
-      'changed: texts and elements, with the refs of new ones.',
-    schema,
-    effect: 'unsafe',
-    bringsOutside: true,
-    secretPlace: 'browser',
-    danger: 'moderate',
-    timeoutMs: 1_000 * navigationSeconds + OVERHEAD_MS,
-    async check({ ref, action, value }, context) {
-      assertValue(action, value);
-      await sessions.run('find', { ref }, context);
-    },
-    async execute({ ref, action, value }, context) {
-      assertValue(action, value);
-      return sessions.run('act', { ref, action, value: value ?? '' }, context);
-    },
-  });
 }
 
 export async function act(session: Session, { ref, action, value }: Steps['act']): Promise<ToolOutput> {
@@ -71,11 +23,6 @@ export async function act(session: Session, { ref, action, value }: Steps['act']
     return [`Done: ${action} on ${ref}`];
   });
   return { content: await describeChange(session, before, facts) };
-}
-
-function assertValue(action: Action, value: string | undefined): void {
-  if (value !== undefined || !NEEDS_VALUE.has(action)) return;
-  throw new LangoError('invalid-input', `value: the action "${action}" requires a value.`);
 }
 
 async function perform(target: Target, action: Action, value: string): Promise<void> {

@@ -1,13 +1,11 @@
 import type { ToolOutput } from '../../core/tool.js';
 import { fromPlainError, guardProcess, toPlainError } from '../../parsing/separate-process.js';
 import { act } from './browser-act.js';
-import { extract } from './browser-extract.js';
-import { navigate, search } from './browser-navigate.js';
-import { observe, resolveRef } from './browser-observe.js';
-import { screenshot } from './browser-screenshot.js';
+import { extract, observe, resolveRef, screenshot } from './browser-read.js';
 import type { CallResponse, DriverLaunch, FromDriver, ServerCalls } from './driver-messages.js';
 import type { StepRequest, Steps, ToDriver } from './driver-messages.js';
 import type { ConnectionFailure } from '../../http/browsing-proxy.js';
+import { navigate, search } from './navigation.js';
 import { Session } from './session.js';
 
 /**

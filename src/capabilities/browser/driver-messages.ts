@@ -1,8 +1,7 @@
 import { errorText, LangoError } from '../../core/errors.js';
 import type { ToolOutput } from '../../core/tool.js';
 import type { PlainError } from '../../parsing/separate-process.js';
-import type { Chromium } from './chromium.js';
-import type { ProfileFiles } from './launch.js';
+import type { Chromium, ProfileFiles } from './launch.js';
 import type { BrowserLimits } from './settings.js';
 import type { BrowsingProxy, ConnectionFailure } from '../../http/browsing-proxy.js';
 

@@ -1,14 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
-import { Timer } from '../../core/time.js';
+import { abortable, Timer } from '../../core/time.js';
 import type { ToolContext, ToolOutput } from '../../core/tool.js';
 import { endedForMemory, fromPlainError, startProcess } from '../../parsing/separate-process.js';
 import { toPlainError } from '../../parsing/separate-process.js';
 import { browserEnded, RESTART_HINT } from './driver-messages.js';
 import type { FromDriver, ServerCalls, Steps, ToDriver } from './driver-messages.js';
-import { createProfile, type Profile } from './launch.js';
-import type { Chromium } from './chromium.js';
+import { createProfile, type Chromium, type Profile } from './launch.js';
 import type { BrowserLimits } from './settings.js';
 import type { BrowsingProxy, ConnectionFailure } from '../../http/browsing-proxy.js';
 import type { Parsers } from '../../parsing/parsers.js';
@@ -32,19 +31,26 @@ const CLOSE_MS = 8_000;
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024;
 const MAX_FAILURES = 12;
 
-type Handlers = { readonly [Name in keyof ServerCalls]: (input: never) => Promise<unknown> };
+/** The step that the driver's process runs now, and the functions that it may call. `open` runs for no task and calls none. */
+type CurrentStep = PromiseWithResolvers<ToolOutput> & { readonly handlers: ServerCalls | undefined };
 
-/** The step that the driver's process runs now, and the functions that it may call. */
-type CurrentStep = PromiseWithResolvers<ToolOutput> & { readonly handlers: Handlers };
+interface DriverOptions extends BrowserOptions {
+  /** The number of the browser among those that run. */
+  readonly slot: number;
+  /** The browser starts after it. */
+  readonly after: Promise<void>;
+  readonly onEnd: () => void;
+}
 
 /**
- * The browser of one conversation, driven in a separate process (`driver-entry.ts`), with which it ends. Steps run one
- * after the other. The browser ends for good when a step is canceled, when the page does not respond or takes too much
- * memory, and when the browser crashes.
+ * The browser of one conversation, driven in a separate process (`driver-entry.ts`), with which it ends. It starts at once,
+ * and steps run one after the other. The browser ends for good when it cannot start, when a step is canceled, when the page
+ * does not respond or takes too much memory, and when the browser crashes.
  */
 export class Driver {
-  readonly #options: BrowserOptions;
-  readonly #onEnd: () => void;
+  readonly slot: number;
+  readonly #options: DriverOptions;
+  readonly #opening: Promise<unknown>;
   readonly #failures = new Map<string, ConnectionFailure>();
   #profile: Profile | undefined;
   #proxy: BrowsingProxy | undefined;
@@ -58,37 +64,26 @@ export class Driver {
   #hasEnded = false;
   #ending: Promise<void> | undefined;
 
-  private constructor(options: BrowserOptions, onEnd: () => void) {
+  constructor(options: DriverOptions) {
     this.#options = options;
-    this.#onEnd = onEnd;
-  }
-
-  /** Starts a browser. Rejects with `unavailable` and leaves nothing behind. */
-  static async open(options: BrowserOptions, slot: number, onEnd: () => void): Promise<Driver> {
-    const driver = new Driver(options, onEnd);
-    try {
-      await driver.#open(slot);
-      return driver;
-    } catch (error) {
-      await driver.end();
-      throw error;
-    }
+    this.slot = options.slot;
+    this.#opening = options.after.then(() => this.#open());
+    this.#opening.catch(() => this.end());
   }
 
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  get isBusy(): boolean {
-    return this.#steps > 0;
+  /** Time of the last use, in milliseconds since the epoch. Undefined while the browser is in use. */
+  get idleSince(): number | undefined {
+    return this.#steps > 0 ? undefined : this.#usedAt;
   }
 
-  /** Time of the last use, in milliseconds since the epoch. */
-  get usedAt(): number {
-    return this.#usedAt;
-  }
-
-  /** Runs a step after the earlier ones. Aborting the signal ends the browser. The browser also ends when it is idle. */
+  /**
+   * Runs a step after the earlier ones. Rejects with `unavailable` when the browser cannot start. Aborting the signal ends
+   * the browser. The browser also ends when it is idle.
+   */
   async run<Name extends keyof Steps>(
     step: Name,
     input: Steps[Name],
@@ -96,12 +91,12 @@ export class Driver {
   ): Promise<ToolOutput> {
     this.#steps += 1;
     this.#idle?.cancel();
-    const running = this.#queue.then(() => this.#step(step, input, context));
+    const running = Promise.all([this.#opening, this.#queue]).then(() => this.#step(step, input, context));
     this.#queue = running.catch(() => undefined);
     return running.finally(() => {
       this.#steps -= 1;
       this.#usedAt = Date.now();
-      if (this.isBusy || this.#hasEnded) return;
+      if (this.#steps > 0 || this.#hasEnded) return;
       const idleMs = 1_000 * this.#options.limits.idleSeconds;
       this.#idle = new Timer(idleMs, () => void this.end(), { ref: false });
     });
@@ -114,9 +109,9 @@ export class Driver {
     return (this.#ending ??= this.#close());
   }
 
-  async #open(slot: number): Promise<void> {
+  async #open(): Promise<void> {
     const { chromium, limits, openProxy } = this.#options;
-    const { folder, artifacts, prefix } = (this.#profile = await createProfile(chromium, slot));
+    const { folder, artifacts, prefix } = (this.#profile = await createProfile(chromium, this.slot));
     const { port, login } = (this.#proxy = await openProxy((failure) => this.#recordFailure(failure)));
     const child = startProcess({
       module: 'driver-entry',
@@ -142,30 +137,21 @@ export class Driver {
     signal.throwIfAborted();
     if (this.#hasEnded) throw browserEnded();
     const settled = Promise.withResolvers<ToolOutput>();
-    const handlers = this.#handlers('key' in context ? context : undefined);
+    const handlers = 'key' in context ? this.#handlers(context) : undefined;
     this.#currentStep = { ...settled, handlers };
-    const onAbort = (): void => {
-      settled.reject(signal.reason);
-      void this.end();
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
     this.#send({ type: 'step', step, input });
     try {
-      return await settled.promise;
+      return await abortable(settled.promise, signal);
     } finally {
       this.#currentStep = undefined;
-      signal.removeEventListener('abort', onAbort);
-      if (this.#hasEnded) void this.end();
+      if (this.#hasEnded || signal.aborted) void this.end();
     }
   }
 
   /** Returns the functions that a step may call, bound to the task that it runs for. */
-  #handlers(context: ToolContext | undefined): Handlers {
+  #handlers(context: ToolContext): ServerCalls {
     const { parsers } = this.#options;
-    const required = (): ToolContext => {
-      if (!context) throw new LangoError('internal', 'The step `open` runs for no task.');
-      return context;
-    };
+    const { tenant, owner, signal } = context;
     return {
       takeFailures: async () => {
         const failures = [...this.#failures.values()];
@@ -176,12 +162,8 @@ export class Driver {
         this.#failures.clear();
         this.#proxy?.renew();
       },
-      toMarkdown: async (html: string) => {
-        const { tenant, owner, signal } = required();
-        return parsers.parse('html', html, { scope: { tenant, owner }, signal });
-      },
-      resolveSecrets: async ({ text, host }: Parameters<ServerCalls['resolveSecrets']>[0]) =>
-        required().resolveSecrets(text, host),
+      toMarkdown: (html) => parsers.parse('html', html, { scope: { tenant, owner }, signal }),
+      resolveSecrets: ({ text, host }) => context.resolveSecrets(text, host),
     };
   }
 
@@ -192,7 +174,7 @@ export class Driver {
       this.#hasEnded = true;
       if (!waiting) void this.end();
     } else if (message.type === 'call') {
-      if (waiting) void this.#respond(waiting.handlers[message.name](message.input as never));
+      if (waiting?.handlers) void this.#respond(waiting.handlers[message.name](message.input as never));
     } else if (message.error) {
       waiting?.reject(fromPlainError(message.error));
     } else {
@@ -224,6 +206,7 @@ export class Driver {
   }
 
   async #close(): Promise<void> {
+    await this.#opening.catch(() => undefined);
     const child = this.#child;
     using late = new Timer(CLOSE_MS, () => child?.kill('SIGKILL'));
     if (child?.connected) child.disconnect();
@@ -232,7 +215,7 @@ export class Driver {
     await this.#proxy?.close();
     await this.#profile?.remove();
     this.#options.logger.debug('a browser was closed');
-    this.#onEnd();
+    this.#options.onEnd();
   }
 }
 

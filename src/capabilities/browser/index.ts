@@ -58,11 +58,10 @@ async function openFamily(context: CapabilityContext<typeof BROWSER_SETTINGS>): 
     return {
       name: NAME,
       state: 'on',
-      tools: browser.tools,
+      ...browser,
       findings: sandbox ? [] : [NO_SANDBOX],
       note: `with ${chromium.executable}${searchUrl ? '' : '; browser_search is left out'}`,
       hint: searchUrl ? undefined : 'For browser_search set tools.browser.searchUrl.',
-      close: () => browser.close(),
     };
   } catch (error) {
     if (!isLangoError(error, 'unavailable')) throw error;

@@ -1,13 +1,73 @@
 import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import { pause } from '../../core/time.js';
-import { droppedRights, isAlive } from '../../disk/programs.js';
-import type { Chromium } from './chromium.js';
+import { droppedRights, findProgram, isAlive, isExecutable, isInstalled } from '../../disk/programs.js';
+
+/** A Chromium executable and how to start it. */
+export interface Chromium {
+  readonly executable: string;
+  /** Whether Chromium uses its own sandbox. */
+  readonly sandbox: boolean;
+  /** Path of util-linux's setpriv, which drops privileges and ends the browser with the server. Root requires it. */
+  readonly setpriv: string | undefined;
+}
+
+interface ChromiumSearch {
+  /** The configured executable. When absent, `findChromium` searches for one. */
+  readonly executable?: string;
+  readonly sandbox: boolean;
+  /** The server's PATH, searched after the system's folders. */
+  readonly path: string;
+}
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const KNOWN_PATHS = [
+  '/usr/lib/chromium/chromium',
+  '/snap/bin/chromium',
+  '/opt/google/chrome/chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+/** Finds a Chromium without starting it. Rejects with `unavailable` and advice when a browser cannot run here. */
+export async function findChromium(search: ChromiumSearch): Promise<Chromium> {
+  if (!isInstalled('playwright-core')) {
+    const problem = 'The package playwright-core, which drives the browser, is not installed.';
+    const hint = 'Install it next to lango: npm install playwright-core';
+    throw new LangoError('unavailable', problem, { hint });
+  }
+  const executable = await findExecutable(search);
+  const setpriv = await findProgram('setpriv');
+  if (setpriv === undefined && process.getuid?.() === 0) {
+    const problem =
+      'The browser must not run as root, and setpriv, which drops privileges, is not installed.';
+    const hint = 'Run: apt install util-linux. Or run the server as an ordinary user.';
+    throw new LangoError('unavailable', problem, { hint });
+  }
+  return { executable, sandbox: search.sandbox, setpriv };
+}
+
+async function findExecutable({ executable, path }: ChromiumSearch): Promise<string> {
+  if (executable !== undefined) {
+    if (await isExecutable(executable)) return executable;
+    const hint = 'Correct tools.browser.executable, or remove it to let Lango search for Chromium.';
+    throw new LangoError('unavailable', `${executable} is not an executable file.`, { hint });
+  }
+  for (const name of NAMES) {
+    const found = await findProgram(name);
+    if (found !== undefined) return found;
+  }
+  const folders = path.split(delimiter).filter((folder) => folder.startsWith('/'));
+  const onPath = folders.flatMap((folder) => NAMES.map((name) => join(folder, name)));
+  for (const candidate of [...KNOWN_PATHS, ...onPath]) if (await isExecutable(candidate)) return candidate;
+  const hint = 'Run: apt install chromium. Or set tools.browser.executable.';
+  throw new LangoError('unavailable', 'Chromium was not found.', { hint });
+}
 
 /** The files of one browser and the account that it runs as. */
 export interface ProfileFiles {
@@ -75,21 +135,16 @@ async function removeAs(account: readonly string[], outer: string): Promise<void
 }
 
 /** Removes the profiles that killed servers left behind. Never rejects. */
-export async function removeStaleProfiles(chromium: Chromium): Promise<void> {
+export async function removeStaleProfiles({ setpriv }: Chromium): Promise<void> {
   const folder = tmpdir();
-  const names = await readdir(folder).catch(() => []);
-  for (const name of names) {
+  for (const name of await readdir(folder).catch(() => [])) {
     const pid = Number(NAME.exec(name)?.[1]);
     const outer = join(folder, name);
-    const isOurs = Number.isSafeInteger(pid) && !isAlive(pid) && (await isMine(outer));
-    if (isOurs) await removeStale(chromium, outer);
+    if (!Number.isSafeInteger(pid) || isAlive(pid) || !(await isMine(outer))) continue;
+    const { uid } = await stat(join(outer, 'profile')).catch(() => ({ uid: 0 }));
+    const isOther = uid !== 0 && process.getuid?.() === 0 && setpriv !== undefined;
+    await removeAs(isOther ? [setpriv, ...droppedRights(uid, uid)] : [], outer);
   }
-}
-
-async function removeStale({ setpriv }: Chromium, outer: string): Promise<void> {
-  const { uid = 0 } = await stat(join(outer, 'profile')).catch(() => ({ uid: 0 }));
-  const isOther = uid !== 0 && process.getuid?.() === 0 && setpriv !== undefined;
-  await removeAs(isOther ? [setpriv, ...droppedRights(uid, uid)] : [], outer);
 }
 
 async function isMine(folder: string): Promise<boolean> {
@@ -128,6 +183,11 @@ const FLAGS = [
   `--disable-features=${DISABLED_FEATURES.join(',')}`,
 ];
 
+const SANDBOX_PROBLEM = /No usable sandbox|namespace sandbox failed|credentials\.cc|zygote_host_impl/i;
+const SANDBOX_HINT =
+  'Allow user namespaces (in a container: seccomp=unconfined, or a profile that permits them). As a last resort set tools.browser.sandbox: false.';
+const START_HINT = 'Start the program by hand to see its error, and check tools.browser.executable.';
+
 /** Starts a browser in its profile with the proxy at `port` as its only connection. Rejects with `unavailable`. */
 export async function launchChromium(
   { executable, sandbox }: Chromium,
@@ -156,19 +216,10 @@ export async function launchChromium(
       handleSIGHUP: false,
       timeout: START_MS,
     });
-  } catch (error) {
-    throw launchError(error);
+  } catch (cause) {
+    if (!SANDBOX_PROBLEM.test(errorText(cause)))
+      throw new LangoError('unavailable', 'Chromium could not be started.', { cause, hint: START_HINT });
+    const problem = 'Chromium cannot set up its sandbox on this machine.';
+    throw new LangoError('unavailable', problem, { cause, hint: SANDBOX_HINT });
   }
-}
-
-const SANDBOX_PROBLEM = /No usable sandbox|namespace sandbox failed|credentials\.cc|zygote_host_impl/i;
-const SANDBOX_HINT =
-  'Allow user namespaces (in a container: seccomp=unconfined, or a profile that permits them). As a last resort set tools.browser.sandbox: false.';
-const START_HINT = 'Start the program by hand to see its error, and check tools.browser.executable.';
-
-function launchError(cause: unknown): LangoError {
-  if (!SANDBOX_PROBLEM.test(errorText(cause)))
-    return new LangoError('unavailable', 'Chromium could not be started.', { cause, hint: START_HINT });
-  const problem = 'Chromium cannot set up its sandbox on this machine.';
-  return new LangoError('unavailable', problem, { cause, hint: SANDBOX_HINT });
 }

@@ -1,29 +1,49 @@
 import type { Page, Request, Response } from 'playwright-core';
 import { LangoError, errorText } from '../../core/errors.js';
 import { pause } from '../../core/time.js';
+import type { ToolOutput } from '../../core/tool.js';
+import { describePage } from './browser-read.js';
+import type { Steps } from './driver-messages.js';
+import { untilQuiet } from './page-change.js';
 import type { Session } from './session.js';
 
 /** Maximum wait for images and scripts after the document is parsed. */
 const SUBRESOURCES_MS = 5_000;
 const ATTEMPTS_MAX = 5;
 const PAUSE_MS = 50;
+const PREVIEW_CHARACTERS = 1_000;
+const LINKS_READ = 500;
 const OTHER_SCHEME = /^(?!https?:\/\/)([a-z][a-z0-9+.-]*:(?!\d{1,5}(?:[/?#]|$))|[a-z][a-z0-9+.-]*:\/\/)/i;
 
 /** Parses an address as a person writes it; without a scheme the scheme is https. Throws `invalid-input`. */
 export function parseAddress(given: string): URL {
   const text = given.trim();
-  const isOther = OTHER_SCHEME.test(text);
   const whole = /^https?:\/\//i.test(text) ? text : `https://${text}`;
-  const url = !isOther && URL.canParse(whole) ? new URL(whole) : undefined;
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '')
+  if (OTHER_SCHEME.test(text) || !URL.canParse(whole))
     throw new LangoError('invalid-input', `url: "${given.slice(0, 200)}" is not an http:// or https:// URL.`);
+  const url = new URL(whole);
   if (url.username !== '' || url.password !== '')
     throw new LangoError('invalid-input', 'url: the URL must not contain a user name or password.');
   return url;
 }
 
+export async function navigate(session: Session, { url }: Steps['navigate']): Promise<ToolOutput> {
+  const facts = await untilQuiet(session, () => goTo(session, new URL(url)));
+  const { text } = await session.call('text', 0, PREVIEW_CHARACTERS);
+  return { content: await describePage(session, facts, text) };
+}
+
+export async function search(session: Session, { url, limit }: Steps['search']): Promise<ToolOutput> {
+  const address = new URL(url);
+  const facts = await untilQuiet(session, () => goTo(session, address));
+  const { links } = await session.call('links', 0, LINKS_READ);
+  const results = links.filter((link) => link.text !== '' && new URL(link.url).host !== address.host);
+  const lines = results.slice(0, limit).map((link, index) => `${index + 1}. ${link.text}\n   ${link.url}`);
+  return { content: await describePage(session, facts, lines.join('\n') || '(no results)') };
+}
+
 /** Opens the address in the page and resolves with facts about the load. Rejects with errors written for a model. */
-export async function goTo(session: Session, url: URL): Promise<readonly string[]> {
+async function goTo(session: Session, url: URL): Promise<readonly string[]> {
   const { page, notes, server, limits } = session;
   const { navigationSeconds: seconds } = limits;
   notes.clear();

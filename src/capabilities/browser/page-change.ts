@@ -1,7 +1,7 @@
 import type { Request } from 'playwright-core';
 import { pause } from '../../core/time.js';
 import type { Session } from './session.js';
-import { describeElement } from './browser-observe.js';
+import { describeElement } from './browser-read.js';
 
 /** A page has settled when it loaded nothing and changed nothing for this time. */
 const QUIET_MS = 300;

@@ -20,6 +20,9 @@ const POPUP_MS = 2_000;
 /** The addresses that the main frame may show. The last is Chromium's own error page. */
 const ADDRESSES = /^(https?:|about:blank|blob:https?:|chrome-error:)/;
 
+/** The page script, which is built from page/. Read at its first use. */
+let script: Promise<string> | undefined;
+
 interface SessionParts {
   readonly limits: BrowserLimits;
   readonly server: ServerCalls;
@@ -151,7 +154,8 @@ export class Session {
       frameId: frameTree.frame.id,
       worldName: 'lango',
     });
-    await this.#evaluateIn(`${await pageScript()}\ntrue`, executionContextId);
+    script ??= readFile(createRequire(import.meta.url).resolve('#built/browser-page.js'), 'utf8');
+    await this.#evaluateIn(`${await script}\ntrue`, executionContextId);
     this.#worldId = executionContextId;
     this.#documentNumber += 1;
     return { contextId: executionContextId, number: this.#documentNumber };
@@ -251,14 +255,6 @@ async function pidOf(browser: Browser): Promise<number> {
   const main = processInfo.find(({ type }) => type === 'browser');
   if (!main) throw new Error('the browser does not name its main process');
   return main.id;
-}
-
-let script: Promise<string> | undefined;
-
-/** Reads the page script, which is built from page/. */
-function pageScript(): Promise<string> {
-  const file = createRequire(import.meta.url).resolve('#built/browser-page.js');
-  return (script ??= readFile(file, 'utf8'));
 }
 
 function kill(pid: number): void {

@@ -6,17 +6,10 @@ import type { Steps } from './driver-messages.js';
 
 type SessionScope = Pick<ToolContext, 'tenant' | 'owner' | 'contextId'>;
 
-interface OpenBrowser {
-  readonly slot: number;
-  readonly driver: Promise<Driver>;
-  /** Set once the browser is open. */
-  opened?: Driver;
-}
-
 /** The open browsers: one for each conversation of an owner. */
 export class Sessions {
   readonly #options: BrowserOptions;
-  readonly #browsers = new Map<string, OpenBrowser>();
+  readonly #browsers = new Map<string, Driver>();
   #swept: Promise<void> | undefined;
   #isClosed = false;
 
@@ -24,26 +17,27 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** Returns the browser of the conversation, or starts one. Rejects with `too-many` when all browsers are busy. */
-  async open(scope: SessionScope): Promise<Driver> {
+  /** Runs a step in the browser of the conversation, or in a new one. Rejects with `too-many` when all browsers are busy. */
+  async open<Name extends keyof Steps>(
+    step: Name,
+    input: Steps[Name],
+    context: ToolContext,
+  ): Promise<ToolOutput> {
     if (this.#isClosed) throw serverStopping();
-    const key = keyOf(scope);
+    const key = keyOf(context);
     const known = this.#browsers.get(key);
-    if (known && !known.opened?.hasEnded) return known.driver;
-    if (known) await this.#close(key, known);
+    if (known && !known.hasEnded) return known.run(step, input, context);
+    // Without one there is no wait, so that parallel calls find the browser that the first of them starts.
+    if (known) await known.end();
     this.#closeOldestIfFull();
     const slot = this.#freeSlot();
-    this.#swept ??= removeStaleProfiles(this.#options.chromium);
-    const launch = () => Driver.open(this.#options, slot, () => this.#forget(key, browser));
-    const browser: OpenBrowser = { slot, driver: this.#swept.then(launch) };
+    const after = (this.#swept ??= removeStaleProfiles(this.#options.chromium));
+    const onEnd = (): void => {
+      if (this.#browsers.get(key) === browser) this.#browsers.delete(key);
+    };
+    const browser = new Driver({ ...this.#options, slot, after, onEnd });
     this.#browsers.set(key, browser);
-    try {
-      browser.opened = await browser.driver;
-      return browser.opened;
-    } catch (error) {
-      this.#forget(key, browser);
-      throw error;
-    }
+    return browser.run(step, input, context);
   }
 
   /** Runs a step in the browser of the conversation. Rejects with `not-found` when there is none. */
@@ -53,53 +47,41 @@ export class Sessions {
     context: ToolContext,
   ): Promise<ToolOutput> {
     const browser = this.#browsers.get(keyOf(context));
-    if (browser && !browser.opened?.hasEnded) return (await browser.driver).run(step, input, context);
+    if (browser && !browser.hasEnded) return browser.run(step, input, context);
     const hint = 'Call browser_navigate first. A restart of the server and a long idle time close the page.';
     throw new LangoError('not-found', 'No page is open in this conversation.', { hint });
   }
 
   /** Closes the browser of the conversation. Resolves with whether one was open. */
   async close(scope: SessionScope): Promise<boolean> {
-    const key = keyOf(scope);
-    const browser = this.#browsers.get(key);
-    if (!browser) return false;
-    const wasOpen = !browser.opened?.hasEnded;
-    await this.#close(key, browser);
+    const browser = this.#browsers.get(keyOf(scope));
+    const wasOpen = browser !== undefined && !browser.hasEnded;
+    await browser?.end();
     return wasOpen;
   }
 
   async closeAll(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#browsers].map(([key, browser]) => this.#close(key, browser)));
-  }
-
-  async #close(key: string, browser: OpenBrowser): Promise<void> {
-    const driver = await browser.driver.catch(() => undefined);
-    await driver?.end();
-    this.#forget(key, browser);
-  }
-
-  #forget(key: string, browser: OpenBrowser): void {
-    if (this.#browsers.get(key) === browser) this.#browsers.delete(key);
+    await Promise.all(Array.from(this.#browsers.values(), (browser) => browser.end()));
   }
 
   /** At the limit, closes the browser that has been idle for longest. Throws `too-many` when all are busy. */
   #closeOldestIfFull(): void {
     const most = Math.min(this.#options.limits.contexts, SLOTS);
     if (this.#browsers.size < most) return;
-    const idle = [...this.#browsers].filter(([, { opened }]) => opened && !opened.isBusy);
-    const [oldest] = idle.sort(([, a], [, b]) => a.opened!.usedAt - b.opened!.usedAt);
+    const idle = [...this.#browsers].filter(([, { idleSince }]) => idleSince !== undefined);
+    const [oldest] = idle.sort(([, a], [, b]) => a.idleSince! - b.idleSince!);
     if (!oldest) {
       const hint = 'Try again later, or raise tools.browser.contexts.';
       throw new LangoError('too-many', `All ${most} browsers are busy.`, { hint, retryable: true });
     }
     const [key, browser] = oldest;
     this.#browsers.delete(key);
-    void browser.opened?.end();
+    void browser.end();
   }
 
   #freeSlot(): number {
-    const taken = new Set([...this.#browsers.values()].map(({ slot }) => slot));
+    const taken = new Set(Array.from(this.#browsers.values(), ({ slot }) => slot));
     let slot = 0;
     while (taken.has(slot)) slot += 1;
     return slot;

@@ -9,7 +9,7 @@ import { pagesOf } from '../../core/page.js';
 import { counted } from '../../core/text.js';
 import { usageError } from '../../terminal/exit.js';
 import { safeLine } from '../../terminal/safe-text.js';
-import { findFiles, type Found, type FoundFile, type Skipped } from './found-files.js';
+import { findFiles, type FoundFiles } from './found-files.js';
 import { KNOWLEDGE_OPERATIONS, type Submission } from './operations.js';
 import { DEFAULT_COLLECTION } from './stores/library.js';
 
@@ -34,8 +34,8 @@ export async function ingest(call: Call, paths: readonly string[]): Promise<Repo
   terminal.progress.start('looking for files');
   try {
     return await call.withOwner(KNOWLEDGE_OPERATIONS, async (owner) => {
-      const work = new Ingestion(owner, terminal, flags.collection ?? DEFAULT_COLLECTION);
-      if (paths.length > 0) await work.submit(found);
+      const work = new Ingestion(owner, call, found);
+      if (paths.length > 0) await work.submit();
       if (flags.reembed) {
         const collections = flags.collection === undefined ? undefined : [flags.collection];
         await owner.updateVectors({ action: 'drop-vectors', collections });
@@ -53,38 +53,39 @@ class Ingestion {
   readonly #owner: Owner;
   readonly #terminal: Terminal;
   readonly #collection: string;
+  readonly #found: FoundFiles;
   readonly #counts = { added: 0, changed: 0, unchanged: 0, removed: 0, embedded: 0 };
-  readonly #skipped: Skipped[] = [];
   /** Why no more vectors are made. */
   #note: string | undefined;
 
-  constructor(owner: Owner, terminal: Terminal, collection: string) {
+  constructor(owner: Owner, { flags, terminal }: Call, found: FoundFiles) {
     this.#owner = owner;
     this.#terminal = terminal;
-    this.#collection = collection;
+    this.#collection = flags.collection ?? DEFAULT_COLLECTION;
+    this.#found = found;
   }
 
   /** Adds the files, and removes the documents whose files are gone or cannot be added any more. */
-  async submit({ files, skipped, folders, unreadable }: Found): Promise<void> {
-    this.#skipped.push(...skipped);
+  async submit(): Promise<void> {
+    const { files, folders, unreadable } = this.#found;
     const { maxBytes } = await this.#owner.listDocuments({});
-    const kept = new Set<string>();
-    for (const [index, file] of files.entries()) {
-      this.#terminal.progress.label(`${index + 1} of ${files.length}  ${file.name}`);
-      if (await this.#submitFile(file, maxBytes)) kept.add(originOf(file.file));
+    /** By origin: whether anything of the file is kept. */
+    const isKept = new Map<string, boolean>();
+    for (const [file, name] of files) {
+      this.#terminal.progress.label(`${isKept.size + 1} of ${files.size}  ${name}`);
+      isKept.set(originOf(file), await this.#submitFile(file, name, maxBytes));
     }
-    const named = new Set(files.map(({ file }) => originOf(file)));
     const gone = (await listAll(this.#owner, this.#collection))
       .map(({ origin }) => origin)
-      .filter((origin) => !kept.has(origin) && !liesIn(origin, unreadable))
-      .filter((origin) => named.has(origin) || liesIn(origin, folders));
+      .filter((origin) => !isKept.get(origin) && !liesIn(origin, unreadable))
+      .filter((origin) => isKept.has(origin) || liesIn(origin, folders));
     this.#counts.removed += await removeAll(this.#owner, this.#collection, gone);
   }
 
   /** Resolves with whether anything of the file is kept: what was added before stays when the file cannot be read now. */
-  async #submitFile({ file, name }: FoundFile, maxBytes: number): Promise<boolean> {
+  async #submitFile(file: string, name: string, maxBytes: number): Promise<boolean> {
     const skip = (reason: string, isKept: boolean): boolean => {
-      this.#skipped.push({ file, reason });
+      this.#found.skipped.push({ file, reason });
       return isKept;
     };
     const read = await readWhole(file, maxBytes).catch(errorText);
@@ -114,7 +115,8 @@ class Ingestion {
 
   report(): Report {
     const { added, changed, unchanged, removed, embedded } = this.#counts;
-    const [collection, skipped, note] = [this.#collection, this.#skipped, this.#note];
+    const { skipped } = this.#found;
+    const [collection, note] = [this.#collection, this.#note];
     const counts = `${added} added, ${changed} changed, ${unchanged} unchanged, ${removed} removed, ${skipped.length} skipped`;
     const shown = skipped.slice(0, SHOWN_SKIPPED).map(({ file, reason }) => `Skipped ${file}: ${reason}.`);
     const more = skipped.length - shown.length;
@@ -150,14 +152,10 @@ export async function listDocuments(call: Call): Promise<Report> {
     listAll(owner, call.flags.collection),
   );
   const none = 'There are no documents. To add some: lango ingest PATH…';
-  return {
-    json: { documents },
-    lines: documents.length === 0 ? [none] : documents.map(lineOf),
-  };
-}
-
-function lineOf({ collection, name, origin, passages }: ListedDocument): string {
-  return safeLine(`${collection}  ${name}  ${counted(passages, 'passage')}  ${origin}`);
+  const lines = documents.map(({ collection, name, origin, passages }) =>
+    safeLine(`${collection}  ${name}  ${counted(passages, 'passage')}  ${origin}`),
+  );
+  return { json: { documents }, lines: lines.length === 0 ? [none] : lines };
 }
 
 /** `lango ingest remove PATH…` and `lango ingest remove --all`. */

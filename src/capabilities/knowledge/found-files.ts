@@ -4,26 +4,10 @@ import { glob, lstat, readFile, readdir, realpath, stat } from 'node:fs/promises
 import { LangoError, errorText } from '../../core/errors.js';
 import { usageError } from '../../terminal/exit.js';
 
-export interface FoundFile {
-  readonly file: string;
-  /** The name in citations: the last folder and the path below it. */
-  readonly name: string;
-}
-
-export interface Skipped {
+interface Skipped {
   readonly file: string;
   /** A part of a sentence: "it is a link". */
   readonly reason: string;
-}
-
-/** The files that the paths of a command stand for. All paths are absolute, with links resolved. */
-export interface Found {
-  readonly files: readonly FoundFile[];
-  readonly skipped: readonly Skipped[];
-  /** Documents from these folders that are not among the files have been deleted. */
-  readonly folders: readonly string[];
-  /** Folders whose files are unknown, because they could not be read. */
-  readonly unreadable: readonly string[];
 }
 
 const MOST_FILES = 100_000;
@@ -32,31 +16,31 @@ const PATTERN = /[*?[\]{}]/;
 const MOST_LINES = 1_000;
 const LONGEST_LINE = 500;
 
-export async function findFiles(paths: readonly string[]): Promise<Found> {
-  const walk = new Walk();
-  for (const given of paths) await findOne(given, walk);
-  return { ...walk, files: [...walk.files.values()] };
+export async function findFiles(paths: readonly string[]): Promise<FoundFiles> {
+  const found = new FoundFiles();
+  for (const given of paths) await findOne(given, found);
+  return found;
 }
 
-async function findOne(given: string, walk: Walk): Promise<void> {
+async function findOne(given: string, found: FoundFiles): Promise<void> {
   const facts = await stat(given).catch(() => undefined);
-  if (!facts) return findPattern(given, walk);
+  if (!facts) return findPattern(given, found);
   const place = await realpath(given);
-  if (facts.isFile()) return walk.add(place);
+  if (facts.isFile()) return found.add(place);
   if (!facts.isDirectory()) throw usageError(`${given} is neither a file nor a folder.`);
-  walk.folders.push(place);
-  await walk.folder(place, []);
+  found.folders.push(place);
+  await found.folder(place, []);
 }
 
-async function findPattern(given: string, walk: Walk): Promise<void> {
-  const before = walk.files.size;
+async function findPattern(given: string, found: FoundFiles): Promise<void> {
+  const before = found.files.size;
   if (PATTERN.test(given)) {
     for await (const match of glob(given)) {
       if (isHidden(given, match) || !(await lstat(match)).isFile()) continue;
-      walk.add(await realpath(match));
+      found.add(await realpath(match));
     }
   }
-  if (walk.files.size > before) return;
+  if (found.files.size > before) return;
   throw usageError(
     PATTERN.test(given) ? `No file fits ${given}.` : `There is no ${given}.`,
     `To remove what was added from there: lango ingest remove ${given}`,
@@ -71,10 +55,14 @@ function isHidden(pattern: string, match: string): boolean {
 
 const isLeftOut = (name: string): boolean => name.startsWith('.') || name === 'node_modules';
 
-class Walk {
-  readonly files = new Map<string, FoundFile>();
+/** The files that the paths of a command stand for. All paths are absolute, with links resolved. */
+export class FoundFiles {
+  /** With their names in citations: the last folder and the path below it. */
+  readonly files = new Map<string, string>();
   readonly skipped: Skipped[] = [];
+  /** Documents from these folders that are not among the files have been deleted. */
   readonly folders: string[] = [];
+  /** Folders whose files are unknown, because they could not be read. */
   readonly unreadable: string[] = [];
 
   /** The name in citations begins with the folder that holds `root`'s entries; a file of its own is its own root. */
@@ -84,7 +72,7 @@ class Walk {
         hint: 'Add a part of the folder at a time.',
       });
     const name = path.relative(path.dirname(root), file).split(path.sep).join('/');
-    if (!this.files.has(file)) this.files.set(file, { file, name });
+    if (!this.files.has(file)) this.files.set(file, name);
   }
 
   /** Adds files of a folder, but no hidden or ignored ones or links. `above`: rules from `root` to here, innermost first. */

@@ -1,4 +1,4 @@
-import { defineCapability, type SentenceRow } from '../../core/capability.js';
+import { defineCapability, type SecretVariable, type SentenceRow } from '../../core/capability.js';
 import type { Command, CommandOption } from '../../core/command.js';
 import { lazyOwnedData } from '../../core/page.js';
 import type { OpenKnowledge } from './opening.js';
@@ -67,22 +67,21 @@ const SENTENCES: readonly SentenceRow[] = [
   ['forget what you remember about {query...}', 'memory_forget'],
 ];
 
+/** The member of the group that a variable of OpenAI fills. */
+const forOpenAi = (member: string): Omit<SecretVariable, 'name'> => ({
+  path: ['embedding', member],
+  applies: ({ provider }) => provider === 'openai',
+});
+
 /** The knowledge of agents: documents, saved knowledge, learnings and facts, a graph of triples, and the search in all of it. */
 export const knowledge = defineCapability({
   name: 'knowledge',
   settings: KNOWLEDGE_SETTINGS,
   rules: KNOWLEDGE_RULES,
   variables: [
-    {
-      name: 'OPENAI_API_KEY',
-      path: ['embedding', 'apiKey'],
-      applies: ({ provider }) => provider === 'openai',
-    },
-    ...['OPENAI_API_BASE', 'OPENAI_BASE_URL'].map((name) => ({
-      name,
-      path: ['embedding', 'baseUrl'],
-      applies: ({ provider }: Readonly<Record<string, unknown>>) => provider === 'openai',
-    })),
+    { ...forOpenAi('apiKey'), name: 'OPENAI_API_KEY' },
+    { ...forOpenAi('baseUrl'), name: 'OPENAI_API_BASE' },
+    { ...forOpenAi('baseUrl'), name: 'OPENAI_BASE_URL' },
     {
       name: 'VOYAGE_API_KEY',
       description: 'The API key of the embedding provider `voyage`, if the file has no `embedding.apiKey`.',

@@ -12,13 +12,12 @@ import { Extractor } from './graph/extractor.js';
 import { createGraphTools } from './graph/index.js';
 import { ownedKnowledge } from './owned-data.js';
 import { documentOperations } from './rag/document-index.js';
-import { PassageEmbedder } from './rag/passage-embedder.js';
-import { Retrieval } from './rag/retrieval.js';
+import { PassageEmbedder, Retrieval } from './rag/retrieval.js';
 import { createKnowledgeTools } from './saving/index.js';
 import { createSearchTools, retrieveTool, searchWebTool } from './search/index.js';
 import { DEFAULT_MODELS, type KNOWLEDGE_SETTINGS } from './settings.js';
 import { openStores, purgeWords, type KnowledgeStores } from './stores.js';
-import { KNOWLEDGE_COLLECTION, LEARNINGS_COLLECTION, MEMORY_COLLECTION } from './stores/library.js';
+import { COLLECTIONS } from './stores/library.js';
 
 type Context = CapabilityContext<typeof KNOWLEDGE_SETTINGS>;
 
@@ -67,20 +66,18 @@ async function openLibrary(context: Context, { library }: KnowledgeStores, onAdd
   return { retrieval, documents, rag };
 }
 
-const NO_EMBEDDINGS: ToolFamily = {
-  ...off('rag', 'embedding.provider'),
-  note: 'no embedding provider is configured, so everything is found by words',
-};
-
 /** Opens the provider. Without one, resolves with the family `rag`, which says why. */
 async function openEmbeddings(context: Context): Promise<EmbeddingProvider | ToolFamily> {
   const { settings, createFetch, logger } = context;
   const { embedding } = settings;
   const { provider, apiKey, minSimilarity, maxRetries, baseUrl, dimension, timeoutSeconds } = embedding;
-  if (provider === 'none') return NO_EMBEDDINGS;
+  if (provider === 'none') {
+    const note = 'no embedding provider is configured, so everything is found by words';
+    return { ...off('rag', 'embedding.provider'), note };
+  }
   if (provider === 'local') {
     try {
-      return await openLocalEmbeddings({ ...embedding, folder: embedding.folder ?? '' });
+      return await openLocalEmbeddings(embedding);
     } catch (error) {
       if (!isLangoError(error)) throw error;
       return missing('rag', error);
@@ -112,15 +109,13 @@ function familiesOf(
 ): readonly ToolFamily[] {
   const { settings } = context;
   const { 'tools.knowledge': saving, 'tools.search': search, 'tools.memory': facts } = settings;
-  const { maxCharacters } = saving;
-  const { promptTokens } = facts;
   const memory = {
-    recall: (run: Run) => recallFacts(run, retrieval, promptTokens),
+    recall: (run: Run) => recallFacts(run, retrieval, facts.promptTokens),
     runEnded: () => undefined,
   };
   return [
     saving.enabled
-      ? on('knowledge', createKnowledgeTools({ store, retrieval, maxCharacters }))
+      ? on('knowledge', createKnowledgeTools({ ...saving, store, retrieval }))
       : off('knowledge'),
     search.enabled ? on('search', createSearchTools(retrieval)) : off('search'),
     webFamily(context),
@@ -150,8 +145,8 @@ async function startExtraction(
   const extractor = new Extractor({
     ...{ store, distiller, maxCharacters, callsPerHour, logger },
     collections: documents
-      ? { except: [LEARNINGS_COLLECTION, MEMORY_COLLECTION] }
-      : { only: [KNOWLEDGE_COLLECTION] },
+      ? { except: [COLLECTIONS.learning, COLLECTIONS.fact] }
+      : { only: [COLLECTIONS.knowledge] },
   });
   extractor.wake();
   return extractor;

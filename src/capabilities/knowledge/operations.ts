@@ -3,9 +3,11 @@ import type { OperationTable } from '../../core/operation.js';
 
 const MAX_ORIGINS = 1_000;
 const MAX_COLLECTIONS = 100;
-const DOCUMENTS = { what: 'Documents', kind: 'documents', tools: ['search_documents'] };
+const ON_DOCUMENTS = {
+  keptBy: { what: 'Documents', kind: 'documents', tools: ['search_documents'] },
+  isRepeated: true,
+} as const;
 
-const texts = z.array(z.string()).readonly();
 const document = z.object({
   collection: z.string(),
   origin: z.string(),
@@ -45,13 +47,14 @@ export type EmbeddingProgress = z.output<typeof embedded>;
 export const KNOWLEDGE_OPERATIONS = {
   /** Without a collection, lists the documents of all collections except those that agents write to. */
   listDocuments: {
+    ...ON_DOCUMENTS,
     method: 'get',
     path: '/lango/documents',
-    keptBy: DOCUMENTS,
-    isRepeated: true,
     query: ['collection', 'after'],
     input: z.object({
-      collection: z.union([z.string().transform((name) => [name]), texts]).optional(),
+      collection: z
+        .union([z.string().transform((name) => [name]), z.array(z.string()).readonly()])
+        .optional(),
       after: z.string().optional(),
     }),
     result: z.object({
@@ -62,20 +65,18 @@ export const KNOWLEDGE_OPERATIONS = {
     }),
   },
   submitDocument: {
+    ...ON_DOCUMENTS,
     method: 'put',
     path: '/lango/documents/:collection',
-    keptBy: DOCUMENTS,
-    isRepeated: true,
     query: ['origin', 'name', 'modifiedAt'],
     bytes: 'content',
     input: submission,
     result: accepted,
   },
   removeDocuments: {
+    ...ON_DOCUMENTS,
     method: 'delete',
     path: '/lango/documents/:collection',
-    keptBy: DOCUMENTS,
-    isRepeated: true,
     input: z
       .object({
         collection: z.string(),
@@ -90,10 +91,9 @@ export const KNOWLEDGE_OPERATIONS = {
   },
   /** `embed` makes some of the missing vectors. `drop-vectors` removes all vectors, so that `embed` makes them again. */
   updateVectors: {
+    ...ON_DOCUMENTS,
     method: 'post',
     path: '/lango/documents',
-    keptBy: DOCUMENTS,
-    isRepeated: true,
     input: z.object({
       action: z.enum(['embed', 'drop-vectors']),
       collections: z.array(z.string()).max(MAX_COLLECTIONS).readonly().optional(),

@@ -9,13 +9,19 @@ const PAGE = 200;
 
 /** The documents, entries and triples of owners. `purge` removes the remains of deleted ones. */
 export function ownedKnowledge(stores: KnowledgeStores, purge: () => Promise<void>): OwnedData {
-  const { knowledge, graph } = stores;
+  const { knowledge, graph, library } = stores;
   return {
     kinds: {
       knowledge: entries(stores, 'knowledge'),
       learnings: entries(stores, 'learning'),
       facts: entries(stores, 'fact', factKey),
-      documents: { list: (scope, after) => readDocuments(stores, scope, after) },
+      /** Lists the records of ingested files, without their text. */
+      documents: {
+        async list(scope, after) {
+          if (!/^\d{0,15}$/.test(after)) throw invalidCursor();
+          return library.list(scope, { limit: PAGE, except: AGENT_COLLECTIONS, after });
+        },
+      },
       graph: { list: (scope, after) => graph.list(scope, after, PAGE) },
     },
     removeAll: async (scope) => ({
@@ -42,10 +48,9 @@ function entries(
   return {
     list: (scope, after) =>
       pageBySize(after, async (cursor) => {
-        const [, version, key] = /^(\d{1,9}) (.*)$/s.exec(cursor) ?? [];
+        const [, version = '0', key] = /^(\d{1,9}) (.*)$/s.exec(cursor) ?? [];
         if (cursor !== '' && key === undefined) throw invalidCursor();
-        const position = key === undefined ? {} : { after: { key, version: Number(version) } };
-        const [entry] = await knowledge.history(scope, kind, { limit: 1, ...position });
+        const entry = await knowledge.next(scope, { kind, key: key ?? '' }, Number(version));
         if (!entry) return { items: [], size: 0, next: undefined };
         return { items: [entry], size: entry.content.length, next: `${entry.version} ${entry.key}` };
       }),
@@ -53,12 +58,6 @@ function entries(
       versions: await knowledge.forget(scope, { kind, key: keyOf(name) }),
     }),
   };
-}
-
-/** Lists the records of ingested files, without their text. */
-async function readDocuments({ library }: KnowledgeStores, scope: Scope, after: string) {
-  if (!/^\d{0,15}$/.test(after)) throw invalidCursor();
-  return library.list(scope, { limit: PAGE, except: AGENT_COLLECTIONS, after });
 }
 
 async function removeEntries({ knowledge }: KnowledgeStores, scope: Scope, kind: EntryKind): Promise<number> {
@@ -71,12 +70,7 @@ async function removeEntries({ knowledge }: KnowledgeStores, scope: Scope, kind:
 }
 
 async function removeDocuments({ library }: KnowledgeStores, scope: Scope): Promise<number> {
-  for (let removed = 0; ;) {
-    const { items: documents } = await library.list(scope, { limit: PAGE });
-    if (documents.length === 0) return removed;
-    for (const [collection, members] of Map.groupBy(documents, (one) => one.collection)) {
-      const origins = members.map(({ origin }) => origin);
-      removed += await library.remove(scope, collection, origins);
-    }
-  }
+  let removed = 0;
+  for (const { name } of await library.collections(scope)) removed += await library.remove(scope, name);
+  return removed;
 }

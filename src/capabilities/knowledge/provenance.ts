@@ -9,12 +9,10 @@ export interface KnowledgeAccess {
   readonly retrieval: Retrieval;
 }
 
-type EntryToKeep = Omit<NewEntry, 'provenance' | 'callKey'> & ProvenanceInput;
-
 /** Saves an entry for the owner of the call, with its provenance. Searches find it from then on. */
 export async function saveEntry(
   { store, retrieval }: KnowledgeAccess,
-  { source, fromOutside, ...entry }: EntryToKeep,
+  { source, fromOutside, ...entry }: Omit<NewEntry, 'provenance' | 'callKey'> & ProvenanceInput,
   context: ToolContext,
 ): Promise<KnowledgeEntry> {
   const { tenant, owner, taskId, contextId, key: callKey } = context;
@@ -28,12 +26,10 @@ export async function saveEntry(
 const ADDRESS = /^https?:\/\//i;
 
 /** The argument by which a model declares that an entry stems from outside. */
-export function outsideField() {
-  return z
-    .boolean()
-    .optional()
-    .describe('True when the content comes from a page, a document or another agent and not from the user');
-}
+export const outsideField = z
+  .boolean()
+  .optional()
+  .describe('True when the content comes from a page, a document or another agent and not from the user');
 
 /** The arguments of a call that state the origin of an entry. */
 interface ProvenanceInput {

@@ -24,6 +24,12 @@ export const DEFAULT_MODELS = {
   voyage: 'voyage-3.5',
 } as const;
 
+const prefix = (each: string, example: string) =>
+  z
+    .string()
+    .default('')
+    .describe(`For \`local\`: a prefix for each ${each}, if the model needs one ("${example}").`);
+
 const embedding = group('Embeddings, for search by meaning.', {
   provider: choice(
     ['none', 'openai', 'voyage', 'local'],
@@ -52,14 +58,8 @@ const embedding = group('Embeddings, for search by meaning.', {
     'fp32',
     'For `local`: the precision, which selects the file in `onnx/`.',
   ),
-  documentPrefix: z
-    .string()
-    .default('')
-    .describe('For `local`: a prefix for each stored text, if the model needs one ("passage: ").'),
-  queryPrefix: z
-    .string()
-    .default('')
-    .describe('For `local`: a prefix for each query, if the model needs one ("query: ").'),
+  documentPrefix: prefix('stored text', 'passage: '),
+  queryPrefix: prefix('query', 'query: '),
   minSimilarity: optional(
     z.number().min(-1).max(1),
     'The minimum similarity (cosine) of a text that is found by its meaning. A text below it is returned only if its words match. Default: by the model, such as 0.2 for `text-embedding-3-small` and 0.76 for E5. -1 returns the nearest texts, however far they are.',
@@ -67,6 +67,8 @@ const embedding = group('Embeddings, for search by meaning.', {
   maxRetries: count(3, 'Retries after an overload or a lost connection.', { min: 0, max: 20 }),
   timeoutSeconds: seconds(60, 'The longest time of one call.'),
 });
+
+export type EmbeddingSettings = z.output<typeof embedding>;
 
 const webSearch = group('Web search.', {
   provider: choice(

@@ -1,5 +1,5 @@
 import { column, run, type SqlDatabase } from '../../core/sql.js';
-import { ExtractionStore } from './stores/extraction.js';
+import { createExtractionStore } from './stores/extraction.js';
 import { GraphStore } from './stores/graph.js';
 import { KnowledgeStore } from './stores/knowledge.js';
 import { LibraryStore } from './stores/library-store.js';
@@ -14,7 +14,7 @@ export function openStores(database: SqlDatabase) {
     graph,
     library,
     knowledge: new KnowledgeStore(database, library),
-    extraction: new ExtractionStore(database, graph),
+    extraction: createExtractionStore(database, graph),
   };
 }
 

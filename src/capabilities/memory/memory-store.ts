@@ -1,14 +1,6 @@
 import { newId } from '../../core/ids.js';
-import {
-  all,
-  first,
-  lockOf,
-  run,
-  writeInSteps,
-  type Query,
-  type SqlDatabase,
-  type Step,
-} from '../../core/sql.js';
+import { all, column, first, lockOf, run, writeInSteps } from '../../core/sql.js';
+import type { Query, SqlDatabase } from '../../core/sql.js';
 import type { Scope } from '../../core/task.js';
 import { insertInto, toParameters, toRecord, type Row } from '../../stores/records.js';
 
@@ -93,7 +85,7 @@ const REFLECTIONS = `SELECT ${REFLECTION} FROM reflections
   WHERE ${OF_OWNER} AND ("to", id) < (?, ?) ORDER BY "to" DESC, id DESC LIMIT CAST(? AS INTEGER)`;
 /** A position after every row. */
 const END: MemoryPosition = { at: Number.MAX_SAFE_INTEGER, id: '' };
-const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection AS id FROM observations
+const REFLECTIONS_OF_CONTEXT = `SELECT DISTINCT reflection FROM observations
   WHERE tenant = ? AND owner = ? AND context_id = ? AND reflection IS NOT NULL LIMIT ?`;
 /** The key columns of each table. */
 const KEYS = { observations: 'id', reflections: 'id', observed: 'tenant, owner, agent, context_id' };
@@ -118,8 +110,13 @@ export class MemoryStore {
   }
 
   /** Writes observations and the mark in one transaction. False, with nothing written, when the mark is not `after`. */
-  observe(scope: Scope, batch: ObservationBatch): Promise<boolean> {
-    return this.#database.write(lockOf(scope), () => observe(scope, batch));
+  observe(scope: Scope, { agent, contextId, after, upTo, observations }: ObservationBatch): Promise<boolean> {
+    return this.#database.write(lockOf(scope), function* () {
+      if ((yield* readMark(scope, agent, contextId)) !== after) return false;
+      yield* run(SET_MARK, { ...scope, agent, contextId, upTo });
+      for (const one of observations) yield* add(scope, { ...one, id: newId(), agent, contextId });
+      return true;
+    });
   }
 
   /** Writes an observation that an agent makes by a tool call; `id` is the key of the call, and a repeat changes nothing. */
@@ -141,7 +138,14 @@ export class MemoryStore {
 
   /** Writes a reflection of these observations. False, with nothing written, when one of them is gone or has a reflection. */
   reflect(scope: Scope, reflection: NewReflection, observationIds: readonly string[]): Promise<boolean> {
-    return this.#database.write(lockOf(scope), () => reflect(scope, reflection, observationIds));
+    const { tenant, owner } = scope;
+    return this.#database.write(lockOf(scope), function* () {
+      for (const id of observationIds) if (!(yield* first(IS_OPEN, id, tenant, owner))) return false;
+      const reflectionId = newId();
+      yield* run(ADD_REFLECTION, toParameters({ ...scope, ...reflection, id: reflectionId }));
+      for (const id of observationIds) yield* run(CONDENSE, reflectionId, id, tenant, owner);
+      return true;
+    });
   }
 
   /** Lists the newest reflections, the newest first; with `before` only older ones. */
@@ -154,24 +158,37 @@ export class MemoryStore {
    * these reflections have no reflection again. Resolves with the number of removed entries.
    */
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
-    const own = [scope.tenant, scope.owner, contextId];
-    const reflections = await writeInSteps(this.#database, lockOf(scope), () => removeReflections(own));
-    const rows = { condition: 'tenant = ? AND owner = ? AND context_id = ?', values: own };
-    const observations = await this.#remove(scope, 'observations', rows);
-    await this.#remove(scope, 'observed', rows);
+    const { tenant, owner } = scope;
+    const reflections = await writeInSteps(this.#database, lockOf(scope), function* () {
+      const ids = yield* column<string>(REFLECTIONS_OF_CONTEXT, tenant, owner, contextId, ROWS_AT_ONCE);
+      for (const id of ids) {
+        yield* run('DELETE FROM reflections WHERE id = ?', id);
+        yield* run('UPDATE observations SET reflection = NULL WHERE reflection = ?', id);
+      }
+      return { count: ids.length, isLast: ids.length < ROWS_AT_ONCE };
+    });
+    const observations = await this.#remove('observations', scope, contextId);
+    await this.#remove('observed', scope, contextId);
     return reflections + observations;
   }
 
   async forgetAll(scope: Scope): Promise<number> {
-    const own = { condition: 'tenant = ? AND owner = ?', values: [scope.tenant, scope.owner] };
-    const reflections = await this.#remove(scope, 'reflections', own);
-    const observations = await this.#remove(scope, 'observations', own);
-    await this.#remove(scope, 'observed', own);
+    const reflections = await this.#remove('reflections', scope);
+    const observations = await this.#remove('observations', scope);
+    await this.#remove('observed', scope);
     return reflections + observations;
   }
 
-  #remove(scope: Scope, table: keyof typeof KEYS, rows: Rows): Promise<number> {
-    return writeInSteps(this.#database, lockOf(scope), () => removeSome(table, rows));
+  /** Removes the owner's rows of a table, or only those of a context. */
+  #remove(table: keyof typeof KEYS, scope: Scope, contextId?: string): Promise<number> {
+    const key = KEYS[table];
+    const ofContext = contextId === undefined ? [] : [contextId];
+    const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table}
+      WHERE tenant = ? AND owner = ? ${contextId === undefined ? '' : 'AND context_id = ?'} LIMIT ?)`;
+    return writeInSteps(this.#database, lockOf(scope), function* () {
+      const count = yield* run(sql, scope.tenant, scope.owner, ...ofContext, ROWS_AT_ONCE);
+      return { count, isLast: count < ROWS_AT_ONCE };
+    });
   }
 
   async #list<Item>(sql: string, values: readonly unknown[]): Promise<readonly Item[]> {
@@ -180,57 +197,10 @@ export class MemoryStore {
   }
 }
 
-interface Rows {
-  readonly condition: string;
-  readonly values: readonly string[];
-}
-
 function* readMark(scope: Scope, agent: string, contextId: string): Query<string | undefined> {
   return (yield* first<{ readonly up_to: string }>(MARK, { ...scope, agent, contextId }))?.up_to;
 }
 
-function* observe(
-  scope: Scope,
-  { agent, contextId, after, upTo, observations }: ObservationBatch,
-): Query<boolean> {
-  if ((yield* readMark(scope, agent, contextId)) !== after) return false;
-  yield* run(SET_MARK, { ...scope, agent, contextId, upTo });
-  for (const observation of observations) {
-    yield* add(scope, { ...observation, id: newId(), agent, contextId });
-  }
-  return true;
-}
-
 function add(scope: Scope, observation: Observation): Query<number> {
   return run(ADD, toParameters({ ...scope, ...observation }));
-}
-
-function* reflect(
-  scope: Scope,
-  reflection: NewReflection,
-  observationIds: readonly string[],
-): Query<boolean> {
-  const { tenant, owner } = scope;
-  for (const id of observationIds) if (!(yield* first(IS_OPEN, id, tenant, owner))) return false;
-  const reflectionId = newId();
-  yield* run(ADD_REFLECTION, toParameters({ ...scope, ...reflection, id: reflectionId }));
-  for (const id of observationIds) yield* run(CONDENSE, reflectionId, id, tenant, owner);
-  return true;
-}
-
-/** Removes the reflections of a context. Their observations are open again. */
-function* removeReflections(own: readonly string[]): Query<Step> {
-  const rows = yield* all<{ readonly id: string }>(REFLECTIONS_OF_CONTEXT, ...own, ROWS_AT_ONCE);
-  for (const { id } of rows) {
-    yield* run('DELETE FROM reflections WHERE id = ?', id);
-    yield* run('UPDATE observations SET reflection = NULL WHERE reflection = ?', id);
-  }
-  return { count: rows.length, isLast: rows.length < ROWS_AT_ONCE };
-}
-
-function* removeSome(table: keyof typeof KEYS, { condition, values }: Rows): Query<Step> {
-  const key = KEYS[table];
-  const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ?)`;
-  const count = yield* run(sql, ...values, ROWS_AT_ONCE);
-  return { count, isLast: count < ROWS_AT_ONCE };
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { NOTHING_RECALLED, type Recollection, type Run } from '../../core/run.js';
+import { estimateTokens } from '../../core/text.js';
 import type { ToolFamily } from '../../core/tool-family.js';
 import { limitField } from '../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
-import type { MemoryStore } from './memory-store.js';
-import { recall, type RecollectionOptions } from './recollection.js';
-import { formatTime, outsideMark } from './transcript.js';
+import type { MemoryStore, Observation, Reflection } from './memory-store.js';
+import { formatTime, outsideMark, tokensOf } from './transcript.js';
 import { MemoryWriter, type MemoryWriterOptions } from './writer.js';
 
 /** Observations and reflections: made after runs, included in later prompts, and listed by tools. */
@@ -14,12 +15,7 @@ export function createMemory(
   const { memory } = options;
   const writer = new MemoryWriter(options);
   return {
-    tools: [
-      listObservationsTool(memory),
-      listReflectionsTool(memory),
-      recordTool(memory),
-      summarizeTool(writer),
-    ],
+    tools: [...listingTools(memory), ...writingTools(memory, writer)],
     memory: {
       recall: (run) => recall(run, options),
       runEnded: (task) => writer.runEnded(task),
@@ -33,8 +29,8 @@ const LIMIT_MAX = 500;
 
 const limit = limitField(`${LIMIT_DEFAULT} by default, newest first`, LIMIT_MAX);
 
-function listObservationsTool(memory: MemoryStore): Tool {
-  return defineTool({
+function listingTools(memory: MemoryStore): readonly Tool[] {
+  const observations = defineTool({
     name: 'memory_list_observations',
     description:
       'Lists the observations from this user’s conversations, newest first, each with its time, its author and the tasks it comes from.',
@@ -52,10 +48,7 @@ function listObservationsTool(memory: MemoryStore): Tool {
       });
     },
   });
-}
-
-function listReflectionsTool(memory: MemoryStore): Tool {
-  return defineTool({
+  const reflections = defineTool({
     name: 'memory_list_reflections',
     description:
       'Lists the reflections, which are condensed older observations of this user’s conversations, newest first.',
@@ -70,6 +63,7 @@ function listReflectionsTool(memory: MemoryStore): Tool {
       );
     },
   });
+  return [observations, reflections];
 }
 
 function listOf<Item extends { readonly fromOutside: boolean }>(
@@ -86,8 +80,8 @@ const TEXT_MAX = 2_000;
 const REFLECT_TIME_MS = 150_000;
 const RECORDER = 'chronicler';
 
-function recordTool(memory: MemoryStore): Tool {
-  return defineTool({
+function writingTools(memory: MemoryStore, writer: MemoryWriter): readonly Tool[] {
+  const record = defineTool({
     name: 'observe_record',
     description:
       'Records an observation about this conversation: something that happened or was said and will matter later. One or two sentences. Never record a secret.',
@@ -103,10 +97,7 @@ function recordTool(memory: MemoryStore): Tool {
       return { content: `Noted: ${text}` };
     },
   });
-}
-
-function summarizeTool(writer: MemoryWriter): Tool {
-  return defineTool({
+  const summarize = defineTool({
     name: 'reflect_summarize',
     description:
       'Condenses the open observations of this user’s conversations into one reflection now, without waiting for the threshold.',
@@ -121,5 +112,85 @@ function summarizeTool(writer: MemoryWriter): Tool {
       const { text, by, fromOutside } = reflection;
       return { content: `${text}\n[by ${by}]${outsideMark(fromOutside)}`, fromOutside };
     },
+  });
+  return [record, summarize];
+}
+
+interface RecollectionOptions {
+  readonly memory: MemoryStore;
+  /** Maximum (estimated) tokens of memory in one prompt. */
+  readonly promptTokens: number;
+}
+
+/** The most observations, and the most reflections, that are read. */
+const MAX_READ = 500;
+/** The share of the tokens that is reserved for reflections, because open observations alone could fill all of them. */
+const REFLECTIONS_SHARE = 1 / 3;
+
+/**
+ * Selects the memory that a run for a person begins with: the newest observations that fit, those of this conversation
+ * first, and the newest lines of reflections, which replace the observations that they summarize. A delegated run gets
+ * none, because its request contains what it needs.
+ */
+async function recall(run: Run, { memory, promptTokens }: RecollectionOptions): Promise<Recollection> {
+  const { task } = run;
+  if (run.grant.chain.length > 0) return NOTHING_RECALLED;
+  const upTo = await memory.observedUpTo(task, task.agent, task.contextId);
+  // Both are read at the same time, so that an observation that is condensed meanwhile appears in one of the two.
+  const [open, reflections] = await Promise.all([
+    memory.observations(task, { open: true, limit: MAX_READ }),
+    memory.reflections(task, MAX_READ),
+  ]);
+  const isHere = ({ contextId }: Observation) => contextId === task.contextId;
+  const noted = (one: Observation) => line(formatTime(one.at), one);
+  const here = open.filter(isHere).map(noted);
+  const elsewhere = open.filter((one) => !isHere(one)).map(noted);
+  const older = reflections.flatMap(linesOf);
+  const reserved = takeWithin(Math.floor(promptTokens * REFLECTIONS_SHARE), [older]).flat();
+  // In the order of importance, each newest first.
+  const [first = [], others = [], more = []] = takeWithin(promptTokens - tokensOf(reserved), [
+    here,
+    elsewhere,
+    older.slice(reserved.length),
+  ]);
+  const sections = [
+    { title: 'Earlier times, condensed', lines: [...reserved, ...more] },
+    { title: 'Other conversations with this user', lines: others },
+    { title: 'Earlier in this conversation', lines: first },
+  ].filter(({ lines }) => lines.length > 0);
+  const text = sections
+    .flatMap(({ title, lines }) => [`${title}:`, ...lines.map((one) => one.text).reverse()])
+    .join('\n');
+  const fromOutside = sections.some(({ lines }) => lines.some((one) => one.fromOutside));
+  return { text: text === '' ? undefined : text, upTo, fromOutside };
+}
+
+interface Line {
+  readonly text: string;
+  readonly fromOutside: boolean;
+}
+
+function line(date: string, { text, fromOutside }: Line): Line {
+  return { text: `- ${date}: ${text}${outsideMark(fromOutside)}`, fromOutside };
+}
+
+/** The lines of a reflection, each understandable by itself, the newest first. */
+function linesOf({ text, to, fromOutside }: Reflection): readonly Line[] {
+  const lines = text.split('\n').filter((one) => one.trim() !== '');
+  return lines.map((one) => line(`until ${formatTime(to)}`, { text: one, fromOutside })).reverse();
+}
+
+/** Takes lines from each list while they fit in the tokens that the lists before it left. */
+function takeWithin(tokens: number, lists: readonly (readonly Line[])[]): readonly Line[][] {
+  let left = tokens;
+  return lists.map((lines) => {
+    const taken: Line[] = [];
+    for (const one of lines) {
+      const cost = estimateTokens(one.text);
+      if (cost > left) break;
+      left -= cost;
+      taken.push(one);
+    }
+    return taken;
   });
 }

@@ -43,12 +43,10 @@ const TABLES = `
 `;
 
 /** The index that finds the observations of a context. */
-const SQLITE_INDEX =
-  'CREATE INDEX IF NOT EXISTS observations_by_context ON observations (tenant, owner, context_id, at, id);';
-const POSTGRES_INDEX =
-  'CREATE INDEX IF NOT EXISTS observations_by_context ON observations USING hash (context_id);';
+const byContext = (columns: string): string =>
+  `CREATE INDEX IF NOT EXISTS observations_by_context ON observations ${columns};`;
 
 export const MEMORY_TABLES: TableMigrations = {
-  sqlite: [TABLES + SQLITE_INDEX],
-  postgres: [toPostgres(TABLES) + POSTGRES_INDEX],
+  sqlite: [TABLES + byContext('(tenant, owner, context_id, at, id)')],
+  postgres: [toPostgres(TABLES) + byContext('USING hash (context_id)')],
 };

@@ -10,7 +10,7 @@ import { scopeKey, type Scope } from '../../core/task.js';
 import { waitAtMost } from '../../core/time.js';
 import type { SkillCatalog } from './catalog.js';
 import { checkedPath, SKILL_MAX_BYTES, SkillSize, type SkillFile } from './files.js';
-import type { SKILL_OPERATIONS, SkillVersion } from './operations.js';
+import type { SKILL_OPERATIONS } from './operations.js';
 import { NAME_MAX_LENGTH, NAME_PATTERN, parseSkillText, SKILL_FILE } from './skill-file.js';
 
 /** Makes clients of the node that stores the skills of owners. */
@@ -28,7 +28,6 @@ const copied = z.object({
   /** The copied skills by name. A skill that was left out has 0 bytes. */
   skills: z.record(z.string(), z.object({ version: z.string(), bytes: z.number() })),
 });
-type Copied = z.output<typeof copied>;
 
 /**
  * Copies of the skills that owners save on another node. Their scripts run here like those of this node. Each run of an
@@ -66,13 +65,16 @@ export class BorrowedSkills {
 
   async #copyChanged(scope: Scope): Promise<void> {
     const folder = this.#catalog.ownerFolder(scope);
-    const before = await readState(folder);
+    // Undefined without a record of the copies, and when it cannot be read.
+    const state = await readFile(join(folder, STATE_FILE), 'utf8').catch(() => '');
+    const before = copied.safeParse(parseJson(state)).data;
     const client = await this.#elsewhere(scope);
     const { version, skills } = await client.listSkills({ unless: before?.version });
     if (!skills || (skills.length === 0 && !before)) return;
-    const after: Copied = { version, skills: {} };
+    const after: z.output<typeof copied> = { version, skills: {} };
     let bytes = 0;
-    for (const { name, version: newest } of skills.filter(hasValidName).slice(0, SKILLS_MAX)) {
+    const valid = skills.filter(({ name }) => name.length <= NAME_MAX_LENGTH && NAME_PATTERN.test(name));
+    for (const { name, version: newest } of valid.slice(0, SKILLS_MAX)) {
       const kept = before?.skills[name];
       const isSame = kept?.version === newest;
       const size = isSame ? kept.bytes : await this.#copy(scope, name, OWNER_MAX_BYTES - bytes);
@@ -139,16 +141,6 @@ export class BorrowedSkills {
   }
 }
 
-function hasValidName({ name }: SkillVersion): boolean {
-  return name.length <= NAME_MAX_LENGTH && NAME_PATTERN.test(name);
-}
-
 function sizeOf(files: readonly SkillFile[]): number {
   return files.reduce((sum, { content }) => sum + content.length, 0);
-}
-
-/** Reads the record of the copies; undefined when there is none or it cannot be read. */
-async function readState(folder: string): Promise<Copied | undefined> {
-  const text = await readFile(join(folder, STATE_FILE), 'utf8').catch(() => '');
-  return copied.safeParse(parseJson(text)).data;
 }

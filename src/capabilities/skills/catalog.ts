@@ -4,7 +4,8 @@ import { dirname, join, sep } from 'node:path';
 import { codeOf, errorText, LangoError } from '../../core/errors.js';
 import type { Logger } from '../../core/logger.js';
 import type { Scope } from '../../core/task.js';
-import type { DiskBudget } from '../../disk/disk-budget.js';
+import type { DiskBudget, Writer } from '../../disk/disk-budget.js';
+import { ENTRY_BYTES } from '../../disk/disk-use.js';
 import { ownerFolder } from '../../disk/disk.js';
 import { ownerHash, type WorkFolders } from '../../disk/work-folders.js';
 import { readFolder, readInside, type SkillFile } from './files.js';
@@ -47,6 +48,7 @@ const SKILLS_MAX = 200;
 const SKILL_FILE_MAX_BYTES = 256 * 1024;
 const EXECUTABLE_MODE = 0o755;
 const PLAIN_MODE = 0o644;
+const WHOSE = { owner: 'of yours', server: 'of this server', workspace: 'in the workspace' } as const;
 
 /** The available skills as of the last refresh. Of several skills with the same name, only the first is listed. */
 export class SkillCatalog {
@@ -112,13 +114,27 @@ export class SkillCatalog {
       });
     const { name, description, fromOutside } = await parseSkillText(main.content.toString('utf8'));
     const known = this.list(scope).find((skill) => skill.name === name);
-    if (known && !options.replace && !(await hasSameContent(known.folder, files))) throw nameTaken(known);
+    if (known && !options.replace && !(await hasSameContent(known.folder, files)))
+      throw new LangoError('conflict', `A skill named ${name} ${WHOSE[known.origin]} already exists.`, {
+        hint: 'Choose another name, or set replace to replace it.',
+      });
     const ownerFolder = this.ownerFolder(scope);
     await mkdir(ownerFolder, { recursive: true, mode: 0o700 });
     const folder = join(await realpath(ownerFolder), name);
     await replaceFolder(folder, files);
     await this.refresh(scope);
     return { name, description, fromOutside, folder, origin: 'owner' };
+  }
+
+  /** Saves a skill like `save`, for a call that the budget of its owner allows. */
+  saveWithin(call: Writer, files: readonly SkillFile[], options: SaveSkillOptions): Promise<StoredSkill> {
+    const { tenant, owner } = call;
+    // The files and their folder. The next measurement subtracts the skill that they replace.
+    const bytes = files.reduce(
+      (sum, { content }) => sum + Math.max(content.length, ENTRY_BYTES),
+      ENTRY_BYTES,
+    );
+    return this.#options.budget.spend(call, bytes, () => this.save({ tenant, owner }, files, options));
   }
 
   #scanWorkspace(roots: readonly string[]): readonly Promise<readonly StoredSkill[]>[] {
@@ -162,13 +178,6 @@ function firstOfEachName(skills: readonly StoredSkill[]): readonly StoredSkill[]
   const byName = new Map<string, StoredSkill>();
   for (const skill of skills) if (!byName.has(skill.name)) byName.set(skill.name, skill);
   return [...byName.values()];
-}
-
-function nameTaken({ name, origin }: StoredSkill): LangoError {
-  const whose = origin === 'owner' ? 'of yours' : origin === 'server' ? 'of this server' : 'in the workspace';
-  return new LangoError('conflict', `A skill named ${name} ${whose} already exists.`, {
-    hint: 'Choose another name, or set replace to replace it.',
-  });
 }
 
 async function withOutsideMark(file: SkillFile): Promise<SkillFile> {

@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
 import { exactField, textField } from '../../core/tool-fields.js';
 import { defineTool, type Tool } from '../../core/tool.js';
-import { ENTRY_BYTES } from '../../disk/disk-use.js';
 import type { ParserModule } from '../../parsing/parser-entry.js';
 import type { Parsers } from '../../parsing/parsers.js';
 import { checkedPath, readFolder, readInside, SKILL_MAX_BYTES, type SkillFile } from './files.js';
@@ -22,39 +21,36 @@ const FILES_MAX = 50;
 
 const replaceField = z.boolean().optional().describe('Replace an existing skill of this name');
 
-const createSchema = z.strictObject({
-  name: z
-    .string()
-    .max(NAME_MAX_LENGTH)
-    .regex(NAME_PATTERN, 'must be lower-case words of letters and digits, joined by "-"')
-    .describe('The name, such as "release-notes"'),
-  description: textField(
-    'What the skill does and when to use it; the first line of the instructions by default',
-    DESCRIPTION_MAX_LENGTH,
-  ).optional(),
-  instructions: textField(
-    'The instructions in Markdown, for the agent that will use the skill',
-    INSTRUCTIONS_MAX,
-  ),
-  files: z
-    .record(z.string(), z.string())
-    .refine((files) => Object.keys(files).length <= FILES_MAX, `at most ${FILES_MAX} files`)
-    .optional()
-    .describe('Additional text files by path, such as "scripts/build.sh" or "references/style.md"'),
-  replace: replaceField,
-});
-
-export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogOptions): Tool {
+export function createSkillTool(catalog: SkillCatalog): Tool {
   return defineTool({
     name: 'create_skill',
     description:
       'Saves instructions for a task as a skill of this user. The skill can be used by its name at once. An existing skill of this name is only replaced with replace: true.',
-    schema: createSchema,
+    schema: z.strictObject({
+      name: z
+        .string()
+        .max(NAME_MAX_LENGTH)
+        .regex(NAME_PATTERN, 'must be lower-case words of letters and digits, joined by "-"')
+        .describe('The name, such as "release-notes"'),
+      description: textField(
+        'What the skill does and when to use it; the first line of the instructions by default',
+        DESCRIPTION_MAX_LENGTH,
+      ).optional(),
+      instructions: textField(
+        'The instructions in Markdown, for the agent that will use the skill',
+        INSTRUCTIONS_MAX,
+      ),
+      files: z
+        .record(z.string(), z.string())
+        .refine((files) => Object.keys(files).length <= FILES_MAX, `at most ${FILES_MAX} files`)
+        .optional()
+        .describe('Additional text files by path, such as "scripts/build.sh" or "references/style.md"'),
+      replace: replaceField,
+    }),
     // Saving the same skill again changes nothing.
     effect: 'keyed',
     danger: 'moderate',
     async execute({ name, description, instructions, files = {}, replace = false }, context) {
-      const { tenant, owner, hasReadOutside: fromOutside } = context;
       const head = description ?? firstLine(instructions);
       const text = toSkillText({ name, description: head, instructions });
       const others = Object.entries(files).map(([path, content]) => ({
@@ -64,9 +60,7 @@ export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogO
       }));
       const main = { path: SKILL_FILE, content: Buffer.from(text), isExecutable: false };
       const all = [main, ...others.filter(({ path }) => path !== SKILL_FILE)];
-      const saved = await budget.spend(context, bytesOf(all), () =>
-        catalog.save({ tenant, owner }, all, { replace, fromOutside }),
-      );
+      const saved = await catalog.saveWithin(context, all, { replace, fromOutside: context.hasReadOutside });
       return { content: savedMessage(saved) };
     },
   });
@@ -75,11 +69,6 @@ export function createSkillTool(catalog: SkillCatalog, { budget }: SkillCatalogO
 /** Tells the owner that the skill was saved. */
 function savedMessage({ name, fromOutside }: StoredSkill): string {
   return `Saved the skill ${name}${fromOutside ? ', marked as from outside' : ''}. Use it with: "use the skill ${name}".`;
-}
-
-/** The bytes that the files and their folder take on the disk. The next measurement subtracts the skill that they replace. */
-function bytesOf(files: readonly SkillFile[]): number {
-  return files.reduce((sum, { content }) => sum + Math.max(content.length, ENTRY_BYTES), ENTRY_BYTES);
 }
 
 function firstLine(instructions: string): string {
@@ -94,24 +83,19 @@ const PATH_MAX = 4_096;
 const SOURCE =
   'A folder in the workspace that contains SKILL.md, or a .zip, .skill or .tar.gz of such a folder';
 
-const importSchema = z.strictObject({
-  path: exactField(SOURCE, PATH_MAX),
-  replace: replaceField,
-});
-
 /** Archives from outside are read in a process apart from the server. */
 const ARCHIVE: ParserModule<Buffer, readonly SkillFile[]> = {
   url: new URL(`./archive-entry${extname(import.meta.url)}`, import.meta.url).href,
 };
 
-type ImportOptions = Pick<SkillCatalogOptions, 'budget' | 'folders'> & { readonly parsers: Parsers };
+type ImportOptions = Pick<SkillCatalogOptions, 'folders'> & { readonly parsers: Parsers };
 
-export function importSkillTool(catalog: SkillCatalog, { budget, folders, parsers }: ImportOptions): Tool {
+export function importSkillTool(catalog: SkillCatalog, { folders, parsers }: ImportOptions): Tool {
   return defineTool({
     name: 'import_skill',
     description:
       'Imports a skill from a folder or an archive in the workspace, as a skill of this user. Refuses links and paths that lead outside.',
-    schema: importSchema,
+    schema: z.strictObject({ path: exactField(SOURCE, PATH_MAX), replace: replaceField }),
     effect: 'keyed',
     danger: 'moderate',
     timeoutMs: IMPORT_TIME_MS,
@@ -121,9 +105,7 @@ export function importSkillTool(catalog: SkillCatalog, { budget, folders, parser
       const found = await readSource(path, await folders.openReal(scope));
       const files = Buffer.isBuffer(found) ? await parsers.parse(ARCHIVE, found, { scope, signal }) : found;
       // Anyone may have written to the workspace, so an imported skill counts as text from outside.
-      const saved = await budget.spend(context, bytesOf(files), () =>
-        catalog.save(scope, files, { replace, fromOutside: true }),
-      );
+      const saved = await catalog.saveWithin(context, files, { replace, fromOutside: true });
       return { content: savedMessage(saved) };
     },
   });

@@ -118,7 +118,7 @@ export function createSkills(options: SkillsOptions) {
   return {
     tools: borrowed
       ? [listSkillsTool(catalog)]
-      : [createSkillTool(catalog, options), listSkillsTool(catalog), importSkillTool(catalog, options)],
+      : [createSkillTool(catalog), listSkillsTool(catalog), importSkillTool(catalog, options)],
     source,
     ownedData: borrowed ? copiedSkills(borrowed) : ownedSkills(catalog),
     /** Those that owners saved here, for other nodes that use them. */

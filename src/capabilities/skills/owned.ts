@@ -12,39 +12,32 @@ import { SKILL_FILE } from './skill-file.js';
 
 /** The skills saved by `create_skill` and `import_skill`, listed file by file for each owner. */
 export function ownedSkills(catalog: SkillCatalog): OwnedData {
-  const removeFolders = async (scope: Scope, skills: readonly StoredSkill[]): Promise<number> => {
-    for (const { folder } of skills) await rm(folder, { recursive: true });
-    await catalog.refresh(scope);
-    return skills.length;
-  };
   return {
     kinds: {
       skills: {
         async list(scope, after) {
           const skills = await listOwned(catalog, scope);
-          const files = await Promise.all(skills.map(filesOf));
-          return pageOfFiles(
-            after,
-            files.flat(),
-            ({ name, fromOutside }, { path, content, isExecutable }) => ({
-              ...{ skill: name, path, fromOutside, isExecutable },
-              ...(isUtf8(content)
-                ? { text: content.toString('utf8') }
-                : { base64: content.toString('base64') }),
-            }),
-          );
+          return pageOfFiles(after, skills, ({ name, fromOutside }, { path, content, isExecutable }) => ({
+            ...{ skill: name, path, fromOutside, isExecutable },
+            ...(isUtf8(content)
+              ? { text: content.toString('utf8') }
+              : { base64: content.toString('base64') }),
+          }));
         },
         async forget(scope, name) {
           const named = (await listOwned(catalog, scope)).filter((skill) => skill.name === name);
-          return { skills: await removeFolders(scope, named) };
+          for (const { folder } of named) await rm(folder, { recursive: true });
+          await catalog.refresh(scope);
+          return { skills: named.length };
         },
       },
     },
     // Also removes the remains of damaged skills.
     async removeAll(scope) {
-      const count = await removeFolders(scope, await listOwned(catalog, scope));
+      const { length } = await listOwned(catalog, scope);
       await rm(catalog.ownerFolder(scope), { recursive: true, force: true });
-      return { skills: count };
+      await catalog.refresh(scope);
+      return { skills: length };
     },
   };
 }
@@ -88,7 +81,7 @@ export function savedSkills(catalog: SkillCatalog) {
       const toItem = (_: StoredSkill, { path, content, isExecutable }: SkillFile): SavedSkillFile => ({
         ...{ path, base64: content.toString('base64'), isExecutable },
       });
-      const { items: files, next } = await pageOfFiles(after, await filesOf(skill), toItem);
+      const { items: files, next } = await pageOfFiles(after, [skill], toItem);
       return { files, next };
     },
   };
@@ -99,24 +92,16 @@ async function listOwned(catalog: SkillCatalog, scope: Scope): Promise<readonly 
   return catalog.list(scope).filter(({ origin }) => origin === 'owner');
 }
 
-/** A file of a skill, with its position in a list of files. */
-interface ListedFile {
-  readonly skill: StoredSkill;
-  readonly path: string;
-  readonly cursor: string;
-}
-
-async function filesOf(skill: StoredSkill): Promise<readonly ListedFile[]> {
-  return (await listFiles(skill.folder)).map((path) => ({ skill, path, cursor: `${skill.name}/${path}` }));
-}
-
-/** Reads the files after a cursor, in the order of the cursors, until the page is full. */
-function pageOfFiles<Item>(
+/** Reads the files of skills after a cursor, in the order of the cursors, until the page is full. */
+async function pageOfFiles<Item>(
   after: string,
-  files: readonly ListedFile[],
+  skills: readonly StoredSkill[],
   toItem: (skill: StoredSkill, file: SkillFile) => Item,
 ): Promise<Page<Item>> {
-  const sorted = files.toSorted((a, b) => (a.cursor < b.cursor ? -1 : 1));
+  const lists = skills.map(async (skill) =>
+    (await listFiles(skill.folder)).map((path) => ({ skill, path, cursor: `${skill.name}/${path}` })),
+  );
+  const sorted = (await Promise.all(lists)).flat().sort((a, b) => (a.cursor < b.cursor ? -1 : 1));
   return pageBySize(after, async (last) => {
     const file = sorted.find(({ cursor }) => cursor > last);
     if (!file) return { items: [], size: 0, next: undefined };

@@ -14,13 +14,6 @@ const ORIGINS: Readonly<Record<StoredSkill['origin'], string>> = {
   workspace: 'from the workspace, where agents can write',
 };
 
-const schema = z.strictObject({
-  resource: exactField(
-    'Read this file of the skill instead of its instructions; a path inside the skill',
-    PATH_MAX,
-  ).optional(),
-});
-
 export const SKILL_KIND: ToolSource['kind'] = { name: 'skill_' };
 
 /** A skill as a tool. A call returns the instructions; scripts of the skill run with `exec`, in the sandbox and its rules. */
@@ -32,7 +25,12 @@ export function skillTool({ name, description, folder, origin, fromOutside }: St
     // "deploy-site" is `skill_deploy_site`.
     name: `${SKILL_KIND.name}${name.replaceAll('-', '_')}`,
     description: `${what} Returns instructions to follow with the other tools.`,
-    schema,
+    schema: z.strictObject({
+      resource: exactField(
+        'Read this file of the skill instead of its instructions; a path inside the skill',
+        PATH_MAX,
+      ).optional(),
+    }),
     effect: 'pure',
     bringsOutside: fromOutside,
     async execute({ resource }) {

@@ -1,6 +1,5 @@
 import type { ActionResult } from '../page-functions.js';
-import { label } from './bounds.js';
-import { elementOf, isChecked, type AnyElement } from './elements.js';
+import { elementOf, isChecked, label, type AnyElement } from './elements.js';
 
 const CENTERED = { block: 'center', inline: 'center', behavior: 'instant' } as const;
 const OPTIONS_NAMED = 30;

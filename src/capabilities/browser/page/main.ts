@@ -1,7 +1,6 @@
 import type { PageFunctions, PageInfo } from '../page-functions.js';
 import { checked, focus, point, put, select } from './actions.js';
-import { label } from './bounds.js';
-import { observe } from './elements.js';
+import { label, observe } from './elements.js';
 import { article, html, links, text } from './reading.js';
 
 /**

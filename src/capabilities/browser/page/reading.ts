@@ -1,7 +1,6 @@
 import type { Readability } from '@mozilla/readability';
 import type { Article, PageHtml, PageLinks, PageText } from '../page-functions.js';
-import { cut, FOUND_MAX, label, rangeOf } from './bounds.js';
-import { roots } from './elements.js';
+import { cut, FOUND_MAX, label, rangeOf, roots } from './elements.js';
 
 const HTML_MAX = 1_000_000;
 const LINK_URL_MAX = 2_000;

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import type { SettingsContext } from '../../../core/capability.js';
 import { isLangoError, LangoError } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
 import { LONGEST_ASKED_MS, retryAfterMs, retryDelayMs } from '../../../core/retry.js';
 import { oneLine } from '../../../core/text.js';
 import { pause } from '../../../core/time.js';
-import type { KNOWLEDGE_SETTINGS } from '../settings.js';
+import type { EmbeddingSettings } from '../settings.js';
 import { minSimilarityOf, toUnitVectors } from './vectors.js';
 
 /** The vendors. Their requests differ in a few members; the address, `/embeddings`, and the response are the same. */
@@ -25,11 +24,9 @@ const VENDORS = {
   },
 } as const;
 
-type Settings = SettingsContext<typeof KNOWLEDGE_SETTINGS>['settings']['embedding'];
-
 /** The settings say what each of them means. */
 interface HttpEmbeddingOptions extends Pick<
-  Settings,
+  EmbeddingSettings,
   'minSimilarity' | 'dimension' | 'apiKey' | 'baseUrl' | 'maxRetries'
 > {
   readonly vendor: keyof typeof VENDORS;

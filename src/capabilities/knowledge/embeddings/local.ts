@@ -1,21 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { SettingsContext } from '../../../core/capability.js';
 import { codeOf, errorText, LangoError } from '../../../core/errors.js';
 import type { EmbeddingProvider } from '../../../core/model.js';
-import type { KNOWLEDGE_SETTINGS } from '../settings.js';
+import type { EmbeddingSettings } from '../settings.js';
 import { minSimilarityOf, toUnitVectors } from './vectors.js';
-
-type Settings = SettingsContext<typeof KNOWLEDGE_SETTINGS>['settings']['embedding'];
-
-/** The settings say what each of them means. */
-interface LocalOptions extends Pick<
-  Settings,
-  'precision' | 'minSimilarity' | 'documentPrefix' | 'queryPrefix'
-> {
-  readonly folder: string;
-}
 
 /** The used part of the library; see https://huggingface.co/docs/transformers.js */
 interface Transformers {
@@ -35,7 +24,7 @@ interface Extractor {
 const LIBRARY = '@huggingface/transformers';
 const BATCH = 16;
 /** The file that the library reads for each precision. */
-const MODEL_FILES: Readonly<Record<LocalOptions['precision'], string>> = {
+const MODEL_FILES: Readonly<Record<EmbeddingSettings['precision'], string>> = {
   fp32: 'onnx/model.onnx',
   fp16: 'onnx/model_fp16.onnx',
   q8: 'onnx/model_quantized.onnx',
@@ -45,8 +34,8 @@ const MODEL_FILES: Readonly<Record<LocalOptions['precision'], string>> = {
 const MARK_LENGTH = 12;
 
 /** Runs a model of a folder in this process. Downloads nothing. Rejects with `invalid-config` for a missing part. */
-export async function openLocalEmbeddings(options: LocalOptions): Promise<EmbeddingProvider> {
-  const { folder, precision, documentPrefix, queryPrefix } = options;
+export async function openLocalEmbeddings(options: EmbeddingSettings): Promise<EmbeddingProvider> {
+  const { folder = '', precision, documentPrefix, queryPrefix } = options;
   const mark = await markOf(options);
   const extractor = await load(folder, precision);
   const prefixes = { document: documentPrefix, query: queryPrefix };
@@ -67,7 +56,7 @@ export async function openLocalEmbeddings(options: LocalOptions): Promise<Embedd
 }
 
 /** Hashes what the vectors depend on: another model in the same folder gets another id. Rejects for a missing file. */
-async function markOf({ folder, precision, documentPrefix }: LocalOptions): Promise<string> {
+async function markOf({ folder = '', precision, documentPrefix }: EmbeddingSettings): Promise<string> {
   const hash = createHash('sha256').update(documentPrefix);
   try {
     for (const file of ['config.json', 'tokenizer.json'])
@@ -83,7 +72,7 @@ async function markOf({ folder, precision, documentPrefix }: LocalOptions): Prom
   return hash.digest('hex').slice(0, MARK_LENGTH);
 }
 
-async function load(folder: string, precision: LocalOptions['precision']): Promise<Extractor> {
+async function load(folder: string, precision: EmbeddingSettings['precision']): Promise<Extractor> {
   const { env, pipeline } = await importLibrary();
   env.allowRemoteModels = false;
   env.allowLocalModels = true;

@@ -11,34 +11,22 @@ import { saveEntry, outsideField, type KnowledgeAccess } from '../provenance.js'
 import type { Retrieval } from '../rag/retrieval.js';
 import { searchTool } from '../search/index.js';
 import { nameKey } from '../stores/graph.js';
-import { MEMORY_COLLECTION } from '../stores/library.js';
+import { COLLECTIONS } from '../stores/library.js';
 
 /** Selects the facts in a search. */
-const FACTS = { only: [MEMORY_COLLECTION] };
+const FACTS = { only: [COLLECTIONS.fact] };
 const FACT_MAX_LENGTH = 1_000;
 const MATCHES_MAX = 20;
 
 /** The tools that remember facts, separately for each owner. */
-export function createFactTools(options: KnowledgeAccess): readonly Tool[] {
-  return [
-    memoryStoreTool(options),
-    searchTool(options.retrieval, {
-      name: 'memory_recall',
-      description: 'Finds remembered facts of this user, the best match first, in any language.',
-      filter: FACTS,
-    }),
-    memoryForgetTool(options),
-  ];
-}
-
-function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
-  return defineTool({
+export function createFactTools(knowledge: KnowledgeAccess): readonly Tool[] {
+  const store = defineTool({
     name: 'memory_store',
     description:
       'Remembers a fact about or for this user across all of their conversations, as one self-contained sentence. Never store a secret.',
     schema: z.strictObject({
       fact: textField('The fact, in one sentence that can be understood on its own', FACT_MAX_LENGTH),
-      fromOutside: outsideField(),
+      fromOutside: outsideField,
     }),
     effect: 'keyed',
     danger: 'safe',
@@ -51,10 +39,12 @@ function memoryStoreTool(knowledge: KnowledgeAccess): Tool {
       return { content: version === 1 ? `Remembered: ${text}` : `This fact was already remembered: ${text}` };
     },
   });
-}
-
-function memoryForgetTool(options: KnowledgeAccess): Tool {
-  return defineTool({
+  const recall = searchTool(knowledge.retrieval, {
+    name: 'memory_recall',
+    description: 'Finds remembered facts of this user, the best match first, in any language.',
+    filter: FACTS,
+  });
+  const forgetting = defineTool({
     name: 'memory_forget',
     description:
       'Deletes a fact permanently: the fact with exactly these words, or the only fact that contains all of them. If several facts match, lists them and deletes none.',
@@ -68,9 +58,10 @@ function memoryForgetTool(options: KnowledgeAccess): Tool {
       const words = fact ?? query;
       if (words === undefined || (fact !== undefined && query !== undefined))
         throw new LangoError('invalid-input', 'fact, query: give exactly one of the two.');
-      return forget(words, options, context);
+      return forget(words, knowledge, context);
     },
   });
+  return [store, recall, forgetting];
 }
 
 async function forget(
@@ -85,10 +76,8 @@ async function forget(
   const matching = hits.filter(({ text }) => containsAll(text, words));
   const fromOutside = matching.some(({ facts }) => facts.fromOutside);
   if (matching.length > 1) {
-    const lines = matching.map(({ text }) => `   > ${text}`);
-    const content = ['Nothing was forgotten: several facts match. Ask the user which one:', ...lines].join(
-      '\n',
-    );
+    const head = 'Nothing was forgotten: several facts match. Ask the user which one:';
+    const content = [head, ...matching.map(({ text }) => `   > ${text}`)].join('\n');
     return { content, fromOutside };
   }
   const [only] = matching;

@@ -5,7 +5,7 @@ import type { Parsers } from '../../../parsing/parsers.js';
 import type { KNOWLEDGE_OPERATIONS } from '../operations.js';
 import type { LibraryStore } from '../stores/library-store.js';
 import { AGENT_COLLECTIONS } from '../stores/library.js';
-import type { PassageEmbedder } from './passage-embedder.js';
+import type { PassageEmbedder } from './retrieval.js';
 
 interface DocumentOptions {
   readonly library: LibraryStore;
@@ -29,14 +29,8 @@ const EMBED_MS = 3_000;
 const READER_VERSION = 'reading 1';
 
 /** Ingests and lists the documents of an owner. */
-export function documentOperations({
-  library,
-  parsers,
-  embedder,
-  maxBytes,
-  onAdded,
-  purge,
-}: DocumentOptions): OperationHandlers<typeof KNOWLEDGE_OPERATIONS> {
+export function documentOperations(options: DocumentOptions): OperationHandlers<typeof KNOWLEDGE_OPERATIONS> {
+  const { library, parsers, embedder, maxBytes, onAdded, purge } = options;
   return {
     async listDocuments({ collection: only, after }, { scope }) {
       const collections = only === undefined ? { except: AGENT_COLLECTIONS } : { only };

@@ -3,13 +3,7 @@ import { counted, oneLine, shorten } from '../../../core/text.js';
 import { limitField, textField } from '../../../core/tool-fields.js';
 import { defineTool, type Tool, type ToolOutput } from '../../../core/tool.js';
 import type { Retrieval, SearchResult } from '../rag/retrieval.js';
-import {
-  AGENT_COLLECTIONS,
-  LEARNINGS_COLLECTION,
-  MEMORY_COLLECTION,
-  type CollectionFilter,
-  type Hit,
-} from '../stores/library.js';
+import { AGENT_COLLECTIONS, COLLECTIONS, type CollectionFilter, type Hit } from '../stores/library.js';
 import { searchWeb, type WebHit, type WebSearchOptions } from './web-search.js';
 
 const QUERY_MAX_LENGTH = 2_000;
@@ -71,27 +65,23 @@ function describeFindings(query: string, { hits, note }: SearchResult): ToolOutp
   };
 }
 
-/** `docs/guide.md:12-30 (Setup > Proxy)`, or the key of an entry. */
-function cite({ name, lines, heading }: Pick<Hit, 'name' | 'lines' | 'heading'>): string {
-  const lineRange = lines === undefined ? '' : `:${lines[0]}${lines[1] === lines[0] ? '' : `-${lines[1]}`}`;
-  return `${name}${lineRange}${heading.length === 0 ? '' : ` (${heading.join(' > ')})`}`;
-}
-
 function describeHit(hit: Hit): string {
   const text = hit.text.length > HIT_MAX_LENGTH ? `${hit.text.slice(0, HIT_MAX_LENGTH)} […]` : hit.text;
   const quoted = text.split('\n').map((line) => `   > ${line}`);
   return [`${titleOf(hit)} [${facts(hit).join('; ')}]`, ...quoted].join('\n');
 }
 
-/** The title of a result. A fact has no title, because its key repeats its text. */
-function titleOf(hit: Hit): string {
-  if (hit.collection === MEMORY_COLLECTION) return 'fact';
-  return AGENT_COLLECTIONS.includes(hit.collection) ? hit.name : cite(hit);
+/** `docs/guide.md:12-30 (Setup > Proxy)`, or the key of an entry. A fact has no title, because its key repeats its text. */
+function titleOf({ collection, name, lines, heading }: Hit): string {
+  if (collection === COLLECTIONS.fact) return 'fact';
+  if (AGENT_COLLECTIONS.includes(collection)) return name;
+  const lineRange = lines === undefined ? '' : `:${lines[0]}${lines[1] === lines[0] ? '' : `-${lines[1]}`}`;
+  return `${name}${lineRange}${heading.length === 0 ? '' : ` (${heading.join(' > ')})`}`;
 }
 
 function facts({ collection, facts: known, savedAt }: Hit): readonly string[] {
   const { tags = [], source, fromOutside } = known;
-  const { category, version } = collection === MEMORY_COLLECTION ? {} : known;
+  const { category, version } = collection === COLLECTIONS.fact ? {} : known;
   const day = new Date(savedAt).toISOString().slice(0, 10);
   return [
     collection,
@@ -111,13 +101,13 @@ export function createSearchTools(retrieval: Retrieval): readonly Tool[] {
       name: 'search_knowledge',
       description:
         'Searches knowledge by key and text, passages of ingested documents, and remembered facts. Returns the best matches first, each with its source. Works in any language; names such as parseConfig also match by their parts.',
-      filter: { except: [LEARNINGS_COLLECTION] },
+      filter: { except: [COLLECTIONS.learning] },
     }),
     searchTool(retrieval, {
       name: 'search_learnings',
       description:
         'Searches learnings from past problems by trigger, diagnosis and fix, the best match first.',
-      filter: { only: [LEARNINGS_COLLECTION] },
+      filter: { only: [COLLECTIONS.learning] },
     }),
   ];
 }
@@ -128,7 +118,7 @@ export function retrieveTool(retrieval: Retrieval): Tool {
     name: 'rag_retrieve',
     description:
       'Finds passages of documents and knowledge by meaning and by words, the best match first. Each result names its document, lines and headings: cite them.',
-    filter: { except: [MEMORY_COLLECTION] },
+    filter: { except: [COLLECTIONS.fact] },
     takesCollections: true,
   });
 }

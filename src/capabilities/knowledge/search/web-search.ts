@@ -2,11 +2,7 @@ import { z } from 'zod';
 import { LangoError } from '../../../core/errors.js';
 import { retryAfterMs } from '../../../core/retry.js';
 
-export interface WebHit {
-  readonly title: string;
-  readonly url: string;
-  readonly text: string;
-}
+export type WebHit = Readonly<Record<'title' | 'url' | 'text', string>>;
 
 export interface WebSearchOptions {
   readonly provider: 'searxng' | 'brave';

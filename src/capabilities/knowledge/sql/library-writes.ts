@@ -1,18 +1,13 @@
 import { MAX_EXTRACTION_ATTEMPTS } from '../stores/extraction.js';
+import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
-import type { NewDocument } from '../stores/library.js';
 import { insertInto, insertRows, toParameters, toRecord, type Row } from '../../../stores/records.js';
 import { passageTerms } from './relevance.js';
-import { DOCUMENT_FORMAT, type CollectionRow, type DocumentVersion } from './library-rows.js';
+import { DOCUMENT_FORMAT } from '../stores/library.js';
+import type { CollectionRow, DocumentVersion, NewDocument } from '../stores/library.js';
 import { wordIndexOf } from './word-index.js';
 import { indexTextOf } from './index-terms.js';
 import { column, first, run, type Dialect, type Query } from '../../../core/sql.js';
-
-/** The documents and passages that a write removed. The caller drops their vectors from memory and their triples from the graph. */
-export interface Removed {
-  readonly documents: readonly DocumentVersion[];
-  readonly passages: readonly number[];
-}
 
 const FIND = 'SELECT id, origin, name, hash, facts FROM documents WHERE collection = ? AND origin = ?';
 const REFRESH = 'UPDATE documents SET name = ?, modified_at = ?, facts = ? WHERE id = ?';
@@ -39,29 +34,32 @@ interface Found extends Omit<DocumentVersion, 'collection'> {
   readonly id: number;
 }
 
-export interface WholeDocument extends NewDocument {
-  readonly savedAt: number;
-  /** The passages to write in this transaction. Default: all. */
-  readonly atOnce?: number;
+/** A transaction that writes documents of an owner. */
+export interface LibraryWrite {
+  readonly dialect: Dialect;
+  readonly scope: Scope;
+  readonly now: number;
+  /** Gets the passages that are removed, with the id of their collection. After the commit their vectors leave the memory. */
+  readonly removed: (readonly [collectionId: number, passages: readonly number[]])[];
 }
 
 /** The collection that a document is written to. */
-interface Target {
-  readonly dialect: Dialect;
+export interface Target extends LibraryWrite {
   readonly collection: CollectionRow;
 }
 
 /**
  * Call it inside a write. Adds a document to a collection, and replaces the one with the same origin. Passages beyond `atOnce`
- * are left to `addMorePassages`, with the `id` of the row; until the last is written the document counts as changed.
+ * are left to `addMorePassages`, with the `id` of the row; until the last is written the document counts as changed. The
+ * caller removes the triples of the `replaced` documents.
  */
-export function* putDocument(target: Target, { atOnce = Infinity, ...document }: WholeDocument) {
+export function* putDocument(target: Target, document: NewDocument, atOnce: number) {
   const found = yield* findDocument(target.collection, document.origin);
   if (found?.hash === document.hash) {
     yield* run(REFRESH, document.name, document.modifiedAt, JSON.stringify(document.facts), found.id);
-    return { outcome: 'unchanged', documents: [], passages: [], id: found.id, left: [] } as const;
+    return { outcome: 'unchanged', replaced: [], id: found.id, left: [] } as const;
   }
-  const removed = yield* dropDocuments(target, found ? [found] : []);
+  const replaced = yield* dropDocuments(target, found ? [found] : []);
   const { passages } = document;
   const left = passages.slice(atOnce);
   const isWhole = left.length === 0;
@@ -70,6 +68,7 @@ export function* putDocument(target: Target, { atOnce = Infinity, ...document }:
     toParameters({
       ...document,
       collection: target.collection.id,
+      savedAt: target.now,
       hash: isWhole ? document.hash : UNFINISHED,
       passages: passages.length,
       readsLeft: isWhole ? MAX_EXTRACTION_ATTEMPTS : 0,
@@ -77,7 +76,7 @@ export function* putDocument(target: Target, { atOnce = Infinity, ...document }:
   );
   const { id } = row!;
   yield* addPassages({ ...target, document, id }, passages.slice(0, atOnce));
-  return { outcome: found ? 'changed' : 'added', ...removed, id, left } as const;
+  return { outcome: found ? 'changed' : 'added', replaced, id, left } as const;
 }
 
 interface PlacedDocument extends Target {
@@ -98,8 +97,11 @@ export function* addMorePassages(
   return left;
 }
 
-/** Call it inside a write. Removes the documents with these origins from a collection. */
-export function* removeDocuments(target: Target, origins: readonly string[]): Query<Removed> {
+/** Call it inside a write. Removes the documents with these origins from a collection, and returns them. */
+export function* removeDocuments(
+  target: Target,
+  origins: readonly string[],
+): Query<readonly DocumentVersion[]> {
   const found: Found[] = [];
   for (const origin of origins) {
     const document = yield* findDocument(target.collection, origin);
@@ -109,23 +111,25 @@ export function* removeDocuments(target: Target, origins: readonly string[]): Qu
 }
 
 /**
- * Removes some passages of a document, unless it has the given hash, and returns their ids. Call it inside writes until it
- * returns none, before the document is replaced or removed; only its first passages are left then. From the first call on
- * the document counts as changed.
+ * Removes some passages of a document, unless it has the given hash, and returns whether there were any. Call it inside writes
+ * until there are none, before the document is replaced or removed; only its first passages are left then. From the first
+ * call on the document counts as changed.
  */
 export function* thinDocument(
-  { dialect, collection }: Target,
+  target: Target,
   { origin, hash }: { readonly origin: string; readonly hash?: string },
-): Query<readonly number[]> {
-  const found = yield* findDocument(collection, origin);
-  if (!found || found.hash === hash) return [];
+): Query<boolean> {
+  const found = yield* findDocument(target.collection, origin);
+  if (!found || found.hash === hash) return false;
   const ids = yield* column<number>(BEYOND_FIRST, found.id, PASSAGES_AT_ONCE, PASSAGES_AT_ONCE);
-  if (ids.length > 0) yield* run(MARK_UNFINISHED, UNFINISHED, found.id);
-  yield* dropPassages(dialect, ids);
-  return ids;
+  if (ids.length === 0) return false;
+  yield* run(MARK_UNFINISHED, UNFINISHED, found.id);
+  yield* dropPassages(target, ids);
+  return true;
 }
 
-function* dropPassages(dialect: Dialect, passages: readonly number[]): Query<void> {
+function* dropPassages({ dialect, collection, removed }: Target, passages: readonly number[]): Query<void> {
+  removed.push([collection.id, passages]);
   const ids = JSON.stringify(passages);
   yield* run(wordIndexOf(dialect).remove, ids);
   yield* run(`DELETE FROM vectors WHERE passage IN ${dialect.items('number')}`, ids);
@@ -137,15 +141,12 @@ function* findDocument({ id }: CollectionRow, origin: string): Query<Found | und
   return row && toRecord(row, DOCUMENT_FORMAT);
 }
 
-function* dropDocuments({ dialect, collection }: Target, found: readonly Found[]): Query<Removed> {
-  const passages: number[] = [];
+function* dropDocuments(target: Target, found: readonly Found[]): Query<readonly DocumentVersion[]> {
   for (const { id } of found) {
-    const dropped = yield* column<number>(PASSAGES_OF, id);
-    yield* dropPassages(dialect, dropped);
+    yield* dropPassages(target, yield* column<number>(PASSAGES_OF, id));
     yield* run(DROP_DOCUMENT, id);
-    passages.push(...dropped);
   }
-  return { passages, documents: found.map((document) => ({ ...document, collection: collection.name })) };
+  return found.map((document) => ({ ...document, collection: target.collection.name }));
 }
 
 function* addPassages({ dialect, collection, document, id }: PlacedDocument, passages: readonly Passage[]) {

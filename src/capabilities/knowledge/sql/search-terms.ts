@@ -95,11 +95,7 @@ export function textTerms(text: string): SearchTerms {
 
 /** The distinct words of a query, without stop words unless it has no others. */
 export function queryWords(text: string): readonly QueryWord[] {
-  const all = runsOf(text).flatMap((run) =>
-    (run.match(UNSPACED_RUN) ?? []).flatMap((segment) =>
-      IS_UNSPACED.test(segment) ? unspacedWord(segment) : spacedWord(segment),
-    ),
-  );
+  const all = runsOf(text).flatMap((run) => (run.match(UNSPACED_RUN) ?? []).flatMap(wordsOf));
   const meaningful = all.filter(({ terms }) => !STOP_WORDS.has(terms[0]!));
   const chosen = meaningful.length > 0 ? meaningful : all;
   const words = [...new Map(chosen.map((word) => [word.terms.join(' '), word])).values()];
@@ -107,14 +103,11 @@ export function queryWords(text: string): readonly QueryWord[] {
   return words.filter((word) => (terms += word.terms.length) <= MAX_QUERY_TERMS);
 }
 
-function unspacedWord(segment: string): readonly QueryWord[] {
-  return bigrams(fold(segment)).map((term) => ({
-    terms: [term],
-    part: [...term].length === 1 ? term : undefined,
-  }));
-}
-
-function spacedWord(segment: string): readonly QueryWord[] {
+function wordsOf(segment: string): readonly QueryWord[] {
+  if (IS_UNSPACED.test(segment)) {
+    const terms = bigrams(fold(segment));
+    return terms.map((term) => ({ terms: [term], part: [...term].length === 1 ? term : undefined }));
+  }
   const { whole, terms } = toName(segment);
   if (terms.length === 0) return [];
   return [{ terms, part: whole.length >= TRIGRAM ? whole : undefined }];

@@ -216,15 +216,10 @@ const WORDS: TableMove = {
   },
 };
 
-interface PassageRow {
-  readonly id: number;
-  readonly collection: number;
-  /** A list, as JSON. */
-  readonly heading: string;
-  readonly text: string;
-  readonly name: string;
-  readonly facts: string;
-}
+/** `heading` and `facts` are JSON. */
+type PassageRow = Readonly<
+  Record<'id' | 'collection', number> & Record<'heading' | 'text' | 'name' | 'facts', string>
+>;
 
 export const KNOWLEDGE_TABLES: TableMigrations = {
   sqlite: [GRAPH + library('TEXT') + SQLITE_ONLY],

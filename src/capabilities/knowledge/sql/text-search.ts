@@ -1,11 +1,10 @@
 import { BoundedCache } from '../../../core/bounded-cache.js';
-import type { Hit, TextQuery } from '../stores/library.js';
 import { indexed } from './index-terms.js';
 import { passageTerms, rarity, relevance, type QueryTerm } from './relevance.js';
 import { queryWords, trigramsOf, type QueryWord } from './search-terms.js';
 import { Nearest } from './vector-table.js';
-import { readHits, type CollectionRow } from './library-rows.js';
-import { column, first, type Dialect, type Query } from '../../../core/sql.js';
+import { readHits, type CollectionRow, type Hit, type TextQuery } from '../stores/library.js';
+import { column, type Dialect, type Query } from '../../../core/sql.js';
 import { wordIndexOf, type WordIndex } from './word-index.js';
 
 /** The most index rows that one search reads. A thousand take a fifth of a millisecond. */
@@ -17,12 +16,37 @@ const MAX_COUNTED = 2_000;
 /** The most words that a passage is searched for in combination. */
 const MAX_COMBINED = 4;
 
+/** Counts from this value on are cached. Counting 10,000 passages takes a millisecond, and common words recur. */
+const CACHED_FROM = 1_000;
+const MAX_CACHED = 2_000;
+/** A cached count is used until the collection has grown or shrunk by more than this share. */
+const DRIFT = 0.1;
+
 /** The index to search. */
 export type TextIndex = ReturnType<typeof openTextIndex>;
 
 export function openTextIndex(dialect: Dialect) {
   const words = wordIndexOf(dialect);
-  return { dialect, words, counts: new TermCounts(words) };
+  /** By indexed term, the latest last: the count, and the number of passages in the collection at that time. */
+  const cache = new BoundedCache<string, Readonly<Record<'count' | 'passages', number>>>(MAX_CACHED);
+  /** Counts the passages of a collection that have a term: exactly for rare terms, from a cache for common ones. */
+  function* countOf({ id, passages }: CollectionRow, term: string): Query<number> {
+    const name = indexed.word(id, term);
+    const known = cache.get(name);
+    if (known && Math.abs(known.passages - passages) <= DRIFT * known.passages) return known.count;
+    const [count = 0] = yield* column<number>(words.countTerm, name);
+    if (count >= CACHED_FROM) cache.set(name, { count, passages });
+    else cache.take(name);
+    return count;
+  }
+  return { dialect, words, countOf };
+}
+
+/** The search for one query. */
+interface TextSearch extends TextIndex {
+  readonly collections: readonly CollectionRow[];
+  /** The number of passages in the collections. */
+  readonly total: number;
 }
 
 /** A term of the query, with the expressions that find it in the index. */
@@ -46,7 +70,8 @@ export function* searchText(
   query: TextQuery,
 ): Query<readonly Hit[]> {
   const { dialect, words } = index;
-  const found = yield* lookUp(index, collections, queryWords(query.text));
+  const total = collections.reduce((sum, { passages }) => sum + passages, 0);
+  const found = yield* lookUp({ ...index, collections, total }, queryWords(query.text));
   const terms = [...new Map(found.flat().map((term) => [term.expression, term])).values()];
   const queries = indexQueries(words, found, terms);
   const likeliest = yield* rankRoughly(words, queries, Math.max(MAX_SCORED, query.limit));
@@ -58,10 +83,7 @@ export function* searchText(
 }
 
 /** A query to the index, and the score that a passage gains by matching it. */
-interface IndexQuery {
-  readonly expression: string;
-  readonly weight: number;
-}
+type IndexQuery = Pick<IndexedTerm, 'expression' | 'weight'>;
 
 /** Passages with all of the rarest words come first, as the rows of common words are not all read. */
 function indexQueries(
@@ -96,14 +118,13 @@ function* rankRoughly({ newest }: WordIndex, queries: readonly IndexQuery[], lim
 }
 
 /** Finds the terms of each word in the index, all of them: a name counts as a whole and by its parts. */
-function* lookUp(index: TextIndex, collections: readonly CollectionRow[], words: readonly QueryWord[]) {
-  const total = collections.reduce((sum, { passages }) => sum + passages, 0);
+function* lookUp(search: TextSearch, words: readonly QueryWord[]) {
   const found: (readonly IndexedTerm[])[] = [];
   for (const { terms, part } of words) {
     const known: IndexedTerm[] = [];
-    for (const term of terms) known.push(...(yield* knownTerm(index, collections, { term, total })));
+    for (const term of terms) known.push(...(yield* knownTerm(search, term)));
     if (known.length > 0) found.push(known);
-    else if (part !== undefined) found.push(yield* approximate(index, collections, { part, total }));
+    else if (part !== undefined) found.push(yield* approximate(search, part));
   }
   return found.filter((terms) => terms.length > 0);
 }
@@ -114,21 +135,21 @@ function rarestFirst(terms: readonly IndexedTerm[]): readonly IndexedTerm[] {
 
 /** Returns the term, if a passage has it. */
 function* knownTerm(
-  { words, counts }: TextIndex,
-  collections: readonly CollectionRow[],
-  { term, total }: { readonly term: string; readonly total: number },
+  { words, countOf, collections, total }: TextSearch,
+  term: string,
 ): Query<readonly IndexedTerm[]> {
-  const matches: { readonly id: number; readonly count: number }[] = [];
+  const ids: number[] = [];
+  let count = 0;
   for (const collection of collections) {
-    const count = yield* counts.count(collection, term);
-    if (count > 0) matches.push({ id: collection.id, count });
+    const found = yield* countOf(collection, term);
+    if (found > 0) ids.push(collection.id);
+    count += found;
   }
-  if (matches.length === 0) return [];
-  const count = matches.reduce((sum, match) => sum + match.count, 0);
+  if (count === 0) return [];
   return [
     {
-      expression: words.or(matches.map(({ id }) => words.term(indexed.word(id, term)))),
-      often: words.or(matches.map(({ id }) => words.term(indexed.often(id, term)))),
+      expression: words.or(ids.map((id) => words.term(indexed.word(id, term)))),
+      often: words.or(ids.map((id) => words.term(indexed.often(id, term)))),
       count,
       weight: rarity(count, total),
       countIn: (terms) => terms.counts.get(term) ?? 0,
@@ -138,9 +159,8 @@ function* knownTerm(
 
 /** Matches `part` approximately: as the prefix of a term, or as a substring of a name. */
 function* approximate(
-  { words }: TextIndex,
-  collections: readonly CollectionRow[],
-  { part, total }: { readonly part: string; readonly total: number },
+  { words, collections, total }: TextSearch,
+  part: string,
 ): Query<readonly IndexedTerm[]> {
   if (collections.length === 0) return [];
   const trigrams = trigramsOf(part);
@@ -152,40 +172,11 @@ function* approximate(
         : [words.and(trigrams.map((each) => words.term(indexed.trigram(id, each))))]),
     ]),
   );
-  const guessed = yield* first<{ readonly doc: number }>(words.countUpTo, expression, MAX_COUNTED);
-  const count = guessed?.doc ?? 0;
+  const [count = 0] = yield* column<number>(words.countUpTo, expression, MAX_COUNTED);
   const countIn: QueryTerm['countIn'] = ({ counts, names }) =>
     Number(
       [...counts.keys()].some((term) => term.startsWith(part)) ||
         [...names].some((name) => name.includes(part)),
     );
   return [{ expression, often: undefined, count, weight: rarity(count, total), countIn }];
-}
-
-/** Counts from this value on are cached. Counting 10,000 passages takes a millisecond, and common words recur. */
-const CACHED_FROM = 1_000;
-const MAX_CACHED = 2_000;
-/** A cached count is used until the collection has grown or shrunk by more than this share. */
-const DRIFT = 0.1;
-
-/** Counts the passages of a collection that have a term: exactly for rare terms, from a cache for common ones. */
-class TermCounts {
-  readonly #words: WordIndex;
-  /** By indexed term, the latest last: the count, and the number of passages in the collection at that time. */
-  readonly #cache = new BoundedCache<string, Readonly<Record<'count' | 'passages', number>>>(MAX_CACHED);
-
-  constructor(words: WordIndex) {
-    this.#words = words;
-  }
-
-  *count({ id, passages }: CollectionRow, term: string): Query<number> {
-    const name = indexed.word(id, term);
-    const known = this.#cache.get(name);
-    if (known && Math.abs(known.passages - passages) <= DRIFT * known.passages) return known.count;
-    const row = yield* first<{ readonly doc: number }>(this.#words.countTerm, name);
-    const count = row?.doc ?? 0;
-    if (count >= CACHED_FROM) this.#cache.set(name, { count, passages });
-    else this.#cache.take(name);
-    return count;
-  }
 }

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BoundedCache } from '../../../core/bounded-cache.js';
 import { LangoError } from '../../../core/errors.js';
 import { cosine, Nearest, VectorTable } from './vector-table.js';
-import type { CollectionRow } from './library-rows.js';
-import { all, first, type SqlDatabase } from '../../../core/sql.js';
+import type { CollectionRow } from '../stores/library.js';
+import { all, type SqlDatabase } from '../../../core/sql.js';
 
 /** The limit of the cache, over all collections. The collection searched last stays cached even if it is larger. */
 const MEMORY_BYTES = 256 * 1024 * 1024;
@@ -14,30 +14,27 @@ const ROWS_AT_ONCE = 500;
 /** As the table in memory is slightly imprecise, this many times `limit` of its best rows are compared exactly. */
 const CANDIDATES = 4;
 
-const COUNT = 'SELECT count(*) AS count FROM vectors WHERE collection = ?';
-const PAGE =
-  'SELECT passage, vector FROM vectors WHERE collection = ? AND passage > ? ORDER BY passage LIMIT ?';
-/** The vectors that were written after a stamp, and the newest stamp. Only databases that are shared have stamps. */
-const NEW = 'SELECT passage, vector, stamp FROM vectors WHERE collection = ? AND stamp > ? ORDER BY stamp';
-const NEWEST = 'SELECT coalesce(max(stamp), 0) AS stamp FROM vectors WHERE collection = ?';
+/** The vectors of a collection after a position, in the order of that column. */
+const page = (column: string): string => `SELECT passage, vector, ${column} AS at FROM vectors
+  WHERE collection = ? AND ${column} > ? ORDER BY ${column} LIMIT ?`;
 const SOME = 'SELECT passage, vector FROM vectors WHERE passage IN';
 
 /** The vectors of a collection, in memory or still being read. */
 interface CachedTable {
-  readonly reading: Promise<VectorTable>;
+  readonly table: VectorTable;
+  /** Resolves once the table is complete. */
+  readonly reading: Promise<void>;
   /** The memory they take. 0 while they are being read. */
   bytes: number;
   readonly dimension: number;
-  /** In a shared database: vectors with a stamp up to this one are in the table, or still being read. */
-  stamp: number;
+  /** The position of the last vector that was read. */
+  at: number;
 }
 
 interface VectorRow {
   readonly passage: number;
   readonly vector: Buffer;
 }
-
-type StampedRow = VectorRow & { readonly stamp: number };
 
 /** Searches the vectors of collections. Keeps compact copies of the collections last searched in memory. */
 export class VectorSearch {
@@ -90,55 +87,46 @@ export class VectorSearch {
 
   /** Changes a table once it is read completely, because its rows may have been read before the commit. */
   #change(collectionId: number, change: (table: VectorTable) => void): void {
-    this.#tables.get(collectionId)?.reading.then(change, () => undefined);
+    const cached = this.#tables.get(collectionId);
+    cached?.reading.then(
+      () => change(cached.table),
+      () => undefined,
+    );
   }
 
   async #table(collection: CollectionRow): Promise<VectorTable> {
     const known = this.#tables.get(collection.id);
-    const isOf = known?.dimension === collection.dimension;
-    const cached = known && isOf ? known : await this.#begin(collection);
+    const cached = known?.dimension === collection.dimension ? known : this.#begin(collection);
     this.#tables.set(collection.id, cached, cached.bytes);
     try {
-      const table = await cached.reading;
-      if (this.#database.isShared) await this.#catchUp(collection.id, cached, table);
-      cached.bytes = table.bytes;
+      await cached.reading;
+      // Other processes may have written more. Vectors that they removed stay in the table until the exact comparison.
+      if (this.#database.isShared) await this.#readOn(collection.id, cached);
+      cached.bytes = cached.table.bytes;
       // A write may have dropped the table meanwhile.
       if (this.#tables.get(collection.id) === cached) this.#tables.set(collection.id, cached, cached.bytes);
-      return table;
+      return cached.table;
     } catch (error) {
       if (this.#tables.get(collection.id) === cached) this.#tables.take(collection.id);
       throw error;
     }
   }
 
-  async #begin(collection: CollectionRow): Promise<CachedTable> {
-    const { id, dimension } = collection;
-    const newest = this.#database.isShared
-      ? await this.#database.read(() => first<Pick<StampedRow, 'stamp'>>(NEWEST, id))
-      : undefined;
-    return { reading: this.#load(collection), bytes: 0, dimension, stamp: newest?.stamp ?? 0 };
+  #begin({ id, dimension, embedded }: CollectionRow): CachedTable {
+    const empty = { table: new VectorTable(dimension, embedded), bytes: 0, dimension, at: 0 };
+    return Object.assign(empty, { reading: this.#readOn(id, empty) });
   }
 
-  /** Reads the vectors that other processes wrote. Vectors that they removed stay in the table until the exact comparison. */
-  async #catchUp(collectionId: number, cached: CachedTable, table: VectorTable): Promise<void> {
-    const rows = await this.#database.read(() => all<StampedRow>(NEW, collectionId, cached.stamp));
-    for (const { passage, vector, stamp } of rows) {
-      table.set(passage, toVector(vector));
-      cached.stamp = stamp;
-    }
-  }
-
-  async #load({ id, dimension }: CollectionRow): Promise<VectorTable> {
-    const read = <Row>(sql: string, ...values: readonly unknown[]) =>
-      this.#database.read(() => all<Row>(sql, ...values));
-    const [size] = await read<{ readonly count: number }>(COUNT, id);
-    const table = new VectorTable(dimension, size?.count);
-    let after = 0;
+  /** Reads the vectors that are not in the table yet. Only the rows of shared databases have stamps, which rise with each write. */
+  async #readOn(collectionId: number, cached: Pick<CachedTable, 'table' | 'at'>): Promise<void> {
+    const sql = page(this.#database.isShared ? 'stamp' : 'passage');
     for (;;) {
-      const rows = await read<VectorRow>(PAGE, id, after, ROWS_AT_ONCE);
-      for (const { passage, vector } of rows) table.set(passage, toVector(vector));
-      if (rows.length < ROWS_AT_ONCE) return table;
-      after = rows.at(-1)!.passage;
+      const rows = await this.#database.read(() =>
+        all<VectorRow & { readonly at: number }>(sql, collectionId, cached.at, ROWS_AT_ONCE),
+      );
+      for (const { passage, vector } of rows) cached.table.set(passage, toVector(vector));
+      cached.at = rows.at(-1)?.at ?? cached.at;
+      if (rows.length < ROWS_AT_ONCE) return;
       await nextTurn();
     }
   }

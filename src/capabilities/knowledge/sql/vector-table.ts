@@ -1,10 +1,7 @@
 import { createCodeProducts, LANES, type CodeProducts } from './code-products.js';
 
 /** A search result: an id with its score. */
-export interface Near {
-  readonly id: number;
-  readonly score: number;
-}
+type Near = Readonly<Record<'id' | 'score', number>>;
 
 const FIRST_CAPACITY = 64;
 

@@ -1,9 +1,8 @@
-import { column, first, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
+import { column, first, lockOf, run, type Dialect, type SqlDatabase } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import { toRecord, type Row } from '../../../stores/records.js';
-import { DOCUMENT_FORMAT, sourceOf, type DocumentVersion } from '../sql/library-rows.js';
 import type { GraphStore, Triple } from './graph.js';
-import type { CollectionFilter } from './library.js';
+import { DOCUMENT_FORMAT, sourceOf, type CollectionFilter, type DocumentVersion } from './library.js';
 
 /** A kept document that no triples were extracted from yet. */
 export interface UnreadDocument extends Scope {
@@ -32,50 +31,42 @@ const FAILED = 'UPDATE documents SET reads_left = reads_left - 1 WHERE id = ? AN
  * Records which kept documents triples were extracted from. Replacing or removing a document also removes its triples.
  * A column of the documents counts the attempts left. Writes are atomic, resolve after commit and reject with code `storage`.
  */
-export class ExtractionStore {
-  readonly #database: SqlDatabase;
-  readonly #graph: GraphStore;
-
-  constructor(database: SqlDatabase, graph: GraphStore) {
-    this.#database = database;
-    this.#graph = graph;
-  }
-
-  /** The next unread document of any owner in these collections, with at most `characters` of its text. */
-  async next({ only, except }: CollectionFilter, characters: number): Promise<UnreadDocument | undefined> {
-    const sql = next(this.#database.dialect);
-    const names = { only: listed(only), except: listed(except) };
-    const row = await this.#database.read(() => first<Omit<UnreadDocument, 'text'>>(sql, names));
-    if (!row) return undefined;
-    let left = characters;
-    const texts = await this.#database.read(() => column<string>(PASSAGES, row.id));
-    return { ...row, text: texts.filter(({ length }) => (left -= length) >= 0).join('\n\n') };
-  }
-
-  /**
-   * In one transaction, adds the triples with this version of the document as their source and marks it read. False, with
-   * nothing written, when the document was replaced or removed meanwhile.
-   */
-  async done(unread: UnreadDocument, triples: readonly Triple[]): Promise<boolean> {
-    return this.#database.write(lockOf(unread), (now) => this.#done(unread, triples, now));
-  }
-
-  /** Records a failed extraction. `next` offers a document at most `MAX_EXTRACTION_ATTEMPTS` times. */
-  async failed(unread: UnreadDocument): Promise<void> {
-    await this.#database.write(lockOf(unread), () => run(FAILED, unread.id));
-  }
-
-  *#done({ id, tenant, owner }: UnreadDocument, triples: readonly Triple[], now: number): Query<boolean> {
-    const row = yield* first<Row>(FIND, id, tenant, owner);
-    if (!row) return false;
-    const document = toRecord<DocumentVersion>(row, DOCUMENT_FORMAT);
-    const origin = { source: sourceOf(document), fromOutside: document.facts.fromOutside };
-    const stated = triples.map((triple) => ({ ...triple, ...origin }));
-    yield* this.#graph.addInTransaction({ tenant, owner }, stated, now);
-    yield* run(DONE, id);
-    return true;
-  }
+export function createExtractionStore(database: SqlDatabase, graph: GraphStore) {
+  return {
+    /** The next unread document of any owner in these collections, with at most `characters` of its text. */
+    async next({ only, except }: CollectionFilter, characters: number): Promise<UnreadDocument | undefined> {
+      const names = { only: listed(only), except: listed(except) };
+      const sql = next(database.dialect);
+      const row = await database.read(() => first<Omit<UnreadDocument, 'text'>>(sql, names));
+      if (!row) return undefined;
+      let left = characters;
+      const texts = await database.read(() => column<string>(PASSAGES, row.id));
+      return { ...row, text: texts.filter(({ length }) => (left -= length) >= 0).join('\n\n') };
+    },
+    /**
+     * In one transaction, adds the triples with this version of the document as their source and marks it read. False, with
+     * nothing written, when the document was replaced or removed meanwhile.
+     */
+    done({ id, tenant, owner }: UnreadDocument, triples: readonly Triple[]): Promise<boolean> {
+      const scope = { tenant, owner };
+      return database.write(lockOf(scope), function* (now) {
+        const row = yield* first<Row>(FIND, id, tenant, owner);
+        if (!row) return false;
+        const document = toRecord<DocumentVersion>(row, DOCUMENT_FORMAT);
+        const origin = { source: sourceOf(document), fromOutside: document.facts.fromOutside };
+        const stated = triples.map((triple) => ({ ...triple, ...origin }));
+        yield* graph.addInTransaction(scope, stated, now);
+        yield* run(DONE, id);
+        return true;
+      });
+    },
+    /** Records a failed extraction. `next` offers a document at most `MAX_EXTRACTION_ATTEMPTS` times. */
+    async failed(unread: UnreadDocument): Promise<void> {
+      await database.write(lockOf(unread), () => run(FAILED, unread.id));
+    },
+  };
 }
 
-const listed = (names: readonly string[] | undefined): string | null =>
-  names ? JSON.stringify(names) : null;
+export type ExtractionStore = ReturnType<typeof createExtractionStore>;
+
+const listed = (names?: readonly string[]): string | null => (names ? JSON.stringify(names) : null);

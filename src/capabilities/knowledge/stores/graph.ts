@@ -1,15 +1,6 @@
 import type { Page } from '../../../core/page.js';
-import {
-  all,
-  column,
-  first,
-  lockOf,
-  run,
-  writeInSteps,
-  type Query,
-  type SqlDatabase,
-  type Step,
-} from '../../../core/sql.js';
+import { all, column, first, lockOf, run, writeInSteps } from '../../../core/sql.js';
+import type { Query, SqlDatabase, Step } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import { parsePosition, toPositionText } from '../../../stores/position.js';
 import { toRecord, type Row } from '../../../stores/records.js';
@@ -180,10 +171,10 @@ export class GraphStore {
     const isLast = rows.length < limit;
     // The last triple may have further sources. It moves to the next page, unless it fills this page alone.
     const complete = isLast || triples.length === 1 ? triples : triples.slice(0, -1);
-    return {
-      items: complete.map(mergeSources),
-      next: isLast ? undefined : positionAfter(complete.at(-1)!.at(-1)!),
-    };
+    const items = complete.map(mergeSources);
+    if (isLast) return { items, next: undefined };
+    const last = complete.at(-1)!.at(-1)!;
+    return { items, next: toPositionText([last.key, last.predicate_id, last.object_id, last.source_id]) };
   }
 
   /** Lists the triples of a node, at most `limit` of each direction. */
@@ -290,10 +281,6 @@ function mergeSources(rows: readonly ListRow[]): KnownTriple {
     at: oldestFirst.at(-1)!.at,
     fromOutside: rows.every((row) => row.from_outside === 1),
   };
-}
-
-function positionAfter({ predicate_id, object_id, source_id, key }: ListRow): string {
-  return toPositionText([key, predicate_id, object_id, source_id]);
 }
 
 /** The name that stands for a context. No source has such a name. */

@@ -1,21 +1,15 @@
 import { hashJson } from '../../../core/canonical-json.js';
-import { all, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
+import { all, run, type Dialect, type Query, type SqlDatabase, type Step } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
 import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../../../stores/records.js';
-import { requireCollection } from '../sql/library-rows.js';
 import { nameKey } from './graph.js';
-import type { LibraryStore, RemovedDocuments } from './library-store.js';
-import {
-  KNOWLEDGE_COLLECTION,
-  LEARNINGS_COLLECTION,
-  MEMORY_COLLECTION,
-  type NewDocument,
-  type Provenance,
-} from './library.js';
+import type { LibraryWrite } from '../sql/library-writes.js';
+import type { LibraryStore } from './library-store.js';
+import { COLLECTIONS, requireCollection, type NewDocument, type Provenance } from './library.js';
 
 /** `knowledge` has a key, a `learning` is the fix of a problem, and a `fact`, to be remembered, is its own key. */
-export type EntryKind = 'knowledge' | 'learning' | 'fact';
+export type EntryKind = keyof typeof COLLECTIONS;
 
 export interface NewEntry {
   readonly kind: EntryKind;
@@ -42,20 +36,7 @@ export interface KnowledgeEntry extends Omit<NewEntry, 'callKey' | 'passages'> {
 }
 
 export type EntryId = Pick<NewEntry, 'kind' | 'key'>;
-
-/** `after`: the last item of the page before. */
-interface PageQuery<After> {
-  readonly limit: number;
-  readonly after?: After;
-}
-
-type Position = Pick<KnowledgeEntry, 'key' | 'version'>;
-
-const COLLECTIONS: Readonly<Record<EntryKind, string>> = {
-  knowledge: KNOWLEDGE_COLLECTION,
-  learning: LEARNINGS_COLLECTION,
-  fact: MEMORY_COLLECTION,
-};
+type EntryQuery = Readonly<{ kind: EntryKind; limit: number; after?: string }>;
 
 const FORMAT = { json: ['tags', 'provenance'] };
 const ENTRY = 'kind, key, version, category, content, diagnosis, tags, provenance, saved_at';
@@ -70,8 +51,8 @@ const LIST = `SELECT ${ENTRY} FROM entries e WHERE ${OWNED} AND name_key > ? AND
     SELECT max(version) FROM entries
     WHERE tenant = e.tenant AND owner = e.owner AND kind = e.kind AND name_key = e.name_key
   ) ORDER BY name_key LIMIT ?`;
-const HISTORY = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND (name_key, version) > (?, ?)
-  ORDER BY name_key, version LIMIT ?`;
+const NEXT = `SELECT ${ENTRY} FROM entries WHERE ${OWNED} AND (name_key, version) > (?, ?)
+  ORDER BY name_key, version LIMIT 1`;
 const FORGET = `DELETE FROM entries WHERE ${OWNED} AND name_key = ?`;
 const inContext = (dialect: Dialect): string =>
   `tenant = ? AND owner = ? AND ${dialect.member('provenance', 'contextId')} = ?`;
@@ -95,11 +76,21 @@ export class KnowledgeStore {
   /** Resolves with the new version, or with the version that this call made before. */
   async save(scope: Scope, entry: NewEntry): Promise<KnowledgeEntry> {
     assertKeys({ key: entry.key });
-    const { saved, placed } = await this.#database.write(lockOf(scope), (now) =>
-      this.#save(scope, entry, now),
-    );
-    this.#library.forgetVectors(placed);
-    return saved;
+    const { tenant, owner } = scope;
+    const { callKey, passages, ...rest } = entry;
+    const library = this.#library;
+    return library.write(scope, function* (write) {
+      const [before] = yield* readEntries(BY_CALL, tenant, owner, callKey);
+      if (before) return before;
+      const collection = yield* requireCollection(scope, COLLECTIONS[entry.kind]);
+      const [newest] = yield* readEntries(VERSIONS, ...keyOf(scope, entry), 1);
+      const version = (newest?.version ?? 0) + 1;
+      const saved: KnowledgeEntry = { ...rest, key: entry.key.trim(), version, savedAt: write.now };
+      const keys = { tenant, owner, nameKey: nameKey(entry.key), callKey };
+      yield* run(ADD, toParameters({ diagnosis: undefined, ...saved, ...keys }));
+      yield* library.putInTransaction({ ...write, collection }, documentOf(saved, passages));
+      return saved;
+    });
   }
 
   /** Returns the newest version. */
@@ -112,22 +103,19 @@ export class KnowledgeStore {
     return this.#database.read(() => readEntries(VERSIONS, ...keyOf(scope, id), limit));
   }
 
-  /** Lists the newest version of each entry, by key. */
-  async list(scope: Scope, { kind, limit, after = '' }: PageQuery<string> & Pick<EntryId, 'kind'>) {
+  /** Lists the newest version of each entry, by key. `after`: the last key of the page before. */
+  async list(scope: Scope, { kind, limit, after = '' }: EntryQuery) {
     return this.#database.read(() => readEntries(LIST, ...keyOf(scope, { kind, key: after }), limit));
   }
 
-  /** Lists every version of each entry, by key and version. */
-  async history(scope: Scope, kind: EntryKind, { limit, after }: PageQuery<Position>) {
-    const { key, version } = after ?? { key: '', version: 0 };
-    return this.#database.read(() => readEntries(HISTORY, ...keyOf(scope, { kind, key }), version, limit));
+  /** Returns the version after this one, in the order of all versions of all entries by key. */
+  async next(scope: Scope, id: EntryId, version: number): Promise<KnowledgeEntry | undefined> {
+    return (await this.#database.read(() => readEntries(NEXT, ...keyOf(scope, id), version)))[0];
   }
 
   /** Removes all versions of an entry and its passages. Resolves with the number of versions. */
   async forget(scope: Scope, id: EntryId): Promise<number> {
-    const { count, gone } = await this.#database.write(lockOf(scope), () => this.#forget(scope, id));
-    this.#library.forgetVectors(gone);
-    return count;
+    return this.#library.write(scope, (write) => this.#forget(write, id));
   }
 
   /**
@@ -137,65 +125,40 @@ export class KnowledgeStore {
    */
   async forgetContext(scope: Scope, contextId: string): Promise<number> {
     for (let versions = 0; ;) {
-      const forgotten = await this.#database.write(lockOf(scope), () => this.#forgetSome(scope, contextId));
-      for (const { gone } of forgotten) this.#library.forgetVectors(gone);
-      versions += forgotten.reduce((sum, { count }) => sum + count, 0);
-      if (forgotten.length < FORGOTTEN_AT_ONCE) return versions;
+      const { count, isLast } = await this.#library.write(scope, (write) =>
+        this.#forgetSome(write, contextId),
+      );
+      versions += count;
+      if (isLast) return versions;
     }
   }
 
-  *#save(scope: Scope, entry: NewEntry, now: number) {
-    const [before] = yield* readEntries(BY_CALL, scope.tenant, scope.owner, entry.callKey);
-    if (before) return { saved: before, placed: undefined };
-    const row = yield* requireCollection(scope, COLLECTIONS[entry.kind]);
-    const saved = yield* addEntry(scope, entry, now);
-    const document = documentOf(entry, saved);
-    return {
-      saved,
-      placed: yield* this.#library.putInTransaction(scope, row, { ...document, savedAt: now }),
-    };
-  }
-
-  *#forgetSome(scope: Scope, contextId: string) {
-    const condition = inContext(this.#database.dialect);
+  *#forgetSome(write: LibraryWrite, contextId: string): Query<Step> {
+    const { dialect, scope } = write;
+    const condition = inContext(dialect);
     const context = [scope.tenant, scope.owner, contextId];
     const ids = yield* all<EntryId>(
       `SELECT DISTINCT kind, name_key AS key FROM entries WHERE ${condition} LIMIT ?`,
       ...context,
       FORGOTTEN_AT_ONCE,
     );
-    const forgotten: Forgotten[] = [];
+    let count = 0;
     for (const id of ids) {
       const [newest] = yield* readEntries(VERSIONS, ...keyOf(scope, id), 1);
-      if (newest?.provenance.contextId === contextId) forgotten.push(yield* this.#forget(scope, id));
+      if (newest?.provenance.contextId === contextId) count += yield* this.#forget(write, id);
       else {
         const sql = `DELETE FROM entries WHERE ${condition} AND kind = ? AND name_key = ?`;
-        forgotten.push({ count: yield* run(sql, ...context, id.kind, id.key), gone: undefined });
+        count += yield* run(sql, ...context, id.kind, id.key);
       }
     }
-    return forgotten;
+    return { count, isLast: ids.length < FORGOTTEN_AT_ONCE };
   }
 
-  *#forget(scope: Scope, id: EntryId): Query<Forgotten> {
-    const count = yield* run(FORGET, ...keyOf(scope, id));
-    const gone = yield* this.#library.removeInTransaction(scope, COLLECTIONS[id.kind], [originOf(id)]);
-    return { count, gone };
+  *#forget(write: LibraryWrite, id: EntryId): Query<number> {
+    const versions = yield* run(FORGET, ...keyOf(write.scope, id));
+    yield* this.#library.removeInTransaction(write, COLLECTIONS[id.kind], [originOf(id)]);
+    return versions;
   }
-}
-
-interface Forgotten {
-  /** The number of versions. */
-  readonly count: number;
-  readonly gone: RemovedDocuments | undefined;
-}
-
-function* addEntry({ tenant, owner }: Scope, { callKey, passages: _, ...entry }: NewEntry, now: number) {
-  const [newest] = yield* readEntries(VERSIONS, ...keyOf({ tenant, owner }, entry), 1);
-  const version = (newest?.version ?? 0) + 1;
-  const saved: KnowledgeEntry = { ...entry, key: entry.key.trim(), version, savedAt: now };
-  const nameKeyed = { tenant, owner, nameKey: nameKey(entry.key), callKey };
-  yield* run(ADD, toParameters({ diagnosis: undefined, ...saved, ...nameKeyed }));
-  return saved;
 }
 
 function* readEntries(sql: string, ...values: readonly unknown[]): Query<readonly KnowledgeEntry[]> {
@@ -208,7 +171,7 @@ function keyOf({ tenant, owner }: Scope, { kind, key }: EntryId): readonly strin
 
 const originOf = ({ kind, key }: EntryId): string => `${kind}:${nameKey(key)}`;
 
-function documentOf({ passages }: NewEntry, saved: KnowledgeEntry): NewDocument {
+function documentOf(saved: KnowledgeEntry, passages: readonly Passage[]): NewDocument {
   const { kind, key, version, category, content, diagnosis, tags, provenance } = saved;
   return {
     collection: COLLECTIONS[kind],

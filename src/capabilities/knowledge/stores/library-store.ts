@@ -1,30 +1,25 @@
 import { LangoError } from '../../../core/errors.js';
 import type { Page } from '../../../core/page.js';
-import { all, column, lockOf, run, type Dialect, type Query, type SqlDatabase } from '../../../core/sql.js';
+import { all, column, lockOf, run, writeInSteps } from '../../../core/sql.js';
+import type { Dialect, Query, SqlDatabase, Step } from '../../../core/sql.js';
 import type { Scope } from '../../../core/task.js';
 import type { Passage } from '../../../parsing/passages.js';
 import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
-import {
-  DOCUMENT_FORMAT,
-  findCollections,
-  readHits,
-  requireCollection,
-  sourceOf,
-  type CollectionRow,
-} from '../sql/library-rows.js';
 import {
   addMorePassages,
   PASSAGES_AT_ONCE,
   putDocument,
   removeDocuments,
   thinDocument,
-  type WholeDocument,
 } from '../sql/library-writes.js';
+import type { LibraryWrite, Target } from '../sql/library-writes.js';
 import { openTextIndex, searchText, type TextIndex } from '../sql/text-search.js';
 import { assertDimension, toBlob, VectorSearch } from '../sql/vector-search.js';
 import type { GraphStore } from './graph.js';
+import { DOCUMENT_FORMAT, findCollections, readHits, requireCollection, sourceOf } from './library.js';
 import type {
   CollectionFilter,
+  CollectionRow,
   DocumentRecord,
   Hit,
   NewDocument,
@@ -73,12 +68,12 @@ export class LibraryStore {
   async put(scope: Scope, document: NewDocument): Promise<'added' | 'changed' | 'unchanged'> {
     assertKeys({ origin: document.origin, name: document.name });
     await this.#thin(scope, document.collection, document);
-    const put = await this.#database.write(lockOf(scope), (now) => this.#put(scope, document, now));
-    this.forgetVectors(put);
-    const placed = { ...this.#targetOf(put.row), document, id: put.id };
+    const put = await this.write(scope, (write) => this.#put(write, document));
     for (let left: readonly Passage[] = put.left; left.length > 0;) {
       const passages = left;
-      left = await this.#database.write(lockOf(scope), () => addMorePassages(placed, passages));
+      left = await this.write(scope, (write) =>
+        addMorePassages({ ...write, collection: put.collection, document, id: put.id }, passages),
+      );
     }
     return put.outcome;
   }
@@ -86,46 +81,45 @@ export class LibraryStore {
   /** Shortens the document of an origin in steps, so that one transaction can remove the rest. */
   async #thin(
     scope: Scope,
-    collection: string,
+    name: string,
     document: { readonly origin: string; readonly hash?: string },
   ): Promise<void> {
-    const [row] = await this.collections(scope, { only: [collection] });
-    if (!row) return;
-    for (let hasMore = true; hasMore;) {
-      const gone = await this.#database.write(lockOf(scope), () =>
-        thinDocument(this.#targetOf(row), document),
-      );
-      this.#vectors.removed(row.id, gone);
-      hasMore = gone.length > 0;
-    }
+    const [collection] = await this.collections(scope, { only: [name] });
+    if (!collection) return;
+    while (await this.write(scope, (write) => thinDocument({ ...write, collection }, document)));
   }
 
-  /** Call it inside a write of another store, which passes the removed passages to `forgetVectors` after the commit. */
-  *putInTransaction(scope: Scope, row: CollectionRow, document: WholeDocument) {
-    const put = yield* putDocument(this.#targetOf(row), document);
-    for (const old of put.documents) yield* this.#graph.removeSourceInTransaction(scope, sourceOf(old));
-    return { row, ...put };
+  /** Runs work in one transaction. The vectors of passages that it removes leave the memory after the commit. */
+  async write<Result>(scope: Scope, work: (write: LibraryWrite) => Query<Result>): Promise<Result> {
+    const { dialect } = this.#database;
+    let removed: LibraryWrite['removed'] = [];
+    const result = await this.#database.write(lockOf(scope), (now) => {
+      removed = [];
+      return work({ dialect, scope, now, removed });
+    });
+    for (const [collectionId, passages] of removed) this.#vectors.removed(collectionId, passages);
+    return result;
   }
 
-  /** Removes documents. Call it like `putInTransaction`. */
-  *removeInTransaction(
-    scope: Scope,
-    collection: string,
-    origins: readonly string[],
-  ): Query<RemovedDocuments | undefined> {
-    const [row] = yield* findCollections(scope, { only: [collection] });
-    if (!row) return undefined;
-    const { documents, passages } = yield* removeDocuments(this.#targetOf(row), origins);
+  /** Call it inside a write. Adds a document, or the first `atOnce` of its passages, or replaces one. */
+  *putInTransaction(target: Target, document: NewDocument, atOnce = Infinity) {
+    const put = yield* putDocument(target, document, atOnce);
+    for (const old of put.replaced) yield* this.#graph.removeSourceInTransaction(target.scope, sourceOf(old));
+    return put;
+  }
+
+  /** Call it inside a write. Removes documents and returns their number. */
+  *removeInTransaction(write: LibraryWrite, name: string, origins: readonly string[]): Query<number> {
+    const { scope } = write;
+    const [collection] = yield* findCollections(scope, { only: [name] });
+    if (!collection) return 0;
+    const documents = yield* removeDocuments({ ...write, collection }, origins);
     for (const gone of documents) {
       yield* this.#graph.removeSourceInTransaction(scope, sourceOf(gone));
       // Triples that a user added by hand, with this document as their source.
-      yield* this.#graph.removeSourceInTransaction(scope, `${collection} ${gone.name}`);
+      yield* this.#graph.removeSourceInTransaction(scope, `${name} ${gone.name}`);
     }
-    return { row, passages, count: documents.length };
-  }
-
-  forgetVectors(removed: Pick<RemovedDocuments, 'row' | 'passages'> | undefined): void {
-    if (removed) this.#vectors.removed(removed.row.id, removed.passages);
+    return documents.length;
   }
 
   /**
@@ -140,11 +134,7 @@ export class LibraryStore {
     for (let from = 0; from < targets.length; from += REMOVED_AT_ONCE) {
       const some = targets.slice(from, from + REMOVED_AT_ONCE);
       for (const origin of some) await this.#thin(scope, collection, { origin });
-      const gone = await this.#database.write(lockOf(scope), () =>
-        this.removeInTransaction(scope, collection, some),
-      );
-      this.forgetVectors(gone);
-      removed += gone?.count ?? 0;
+      removed += await this.write(scope, (write) => this.removeInTransaction(write, collection, some));
     }
     return removed;
   }
@@ -157,11 +147,8 @@ export class LibraryStore {
     const sql = list(this.#database.dialect);
     const ids = JSON.stringify((await this.collections(scope, collections)).map(({ id }) => id));
     const rows = await this.#database.read(() => all<Row>(sql, ids, Number(after ?? 0), limit));
-    const next = rows.length === limit ? (rows.at(-1)?.['id'] as number) : undefined;
-    return {
-      items: rows.map(({ id: _, ...row }) => toRecord(row, DOCUMENT_FORMAT)),
-      next: next === undefined ? undefined : String(next),
-    };
+    const next = rows.length === limit ? String(rows.at(-1)!['id']) : undefined;
+    return { items: rows.map(({ id: _, ...row }) => toRecord(row, DOCUMENT_FORMAT)), next };
   }
 
   collections(scope: Scope, filter: CollectionFilter = {}): Promise<readonly CollectionRow[]> {
@@ -195,7 +182,7 @@ export class LibraryStore {
   }
 
   /**
-   * Stores vectors of length 1 by the ids of their passages, and skips passages that were removed. Rejects with `conflict`,
+   * Stores vectors of length 1 and of one dimension by the ids of their passages, and skips passages that were removed. Rejects with `conflict`,
    * and stores none, when the collection has vectors of another model or dimension.
    */
   async addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void> {
@@ -207,46 +194,32 @@ export class LibraryStore {
 
   /** Removes all vectors and resolves with their number. Runs in steps like `remove`. */
   async dropVectors(scope: Scope, collections: CollectionFilter): Promise<number> {
+    const { dialect } = this.#database;
     let dropped = 0;
     for (const { id } of await this.collections(scope, collections)) {
-      for (let isLast = false; !isLast;) {
-        const passages = await this.#database.write(lockOf(scope), () =>
-          dropSome(this.#database.dialect, id),
-        );
-        dropped += passages.length;
-        isLast = passages.length < DROPPED_AT_ONCE;
-        if (isLast) this.#vectors.dropped(id);
-        else this.#vectors.removed(id, passages);
-      }
+      const dropping = writeInSteps(this.#database, lockOf(scope), () => dropSome(dialect, id));
+      dropped += await dropping.finally(() => this.#vectors.dropped(id));
     }
     return dropped;
   }
 
-  *#put(scope: Scope, document: NewDocument, savedAt: number) {
-    const row = yield* requireCollection(scope, document.collection);
-    return yield* this.putInTransaction(scope, row, { ...document, savedAt, atOnce: PASSAGES_AT_ONCE });
+  *#put(write: LibraryWrite, document: NewDocument) {
+    const collection = yield* requireCollection(write.scope, document.collection);
+    const put = yield* this.putInTransaction({ ...write, collection }, document, PASSAGES_AT_ONCE);
+    return { ...put, collection };
   }
-
-  #targetOf(collection: CollectionRow) {
-    return { dialect: this.#database.dialect, collection };
-  }
-}
-
-/** The documents that `removeInTransaction` removed. */
-export interface RemovedDocuments {
-  readonly row: CollectionRow;
-  readonly passages: readonly number[];
-  /** The number of documents. */
-  readonly count: number;
 }
 
 /** Clears the model of the collection along with its last vector. */
-function* dropSome(dialect: Dialect, collectionId: number): Query<readonly number[]> {
+function* dropSome(dialect: Dialect, collectionId: number): Query<Step> {
   const passages = yield* column<number>(DROP_VECTORS, collectionId, DROPPED_AT_ONCE);
-  const ids = JSON.stringify(passages);
-  yield* run(`UPDATE passages SET embedded = 0 WHERE id IN ${dialect.items('number')}`, ids);
-  if (passages.length < DROPPED_AT_ONCE) yield* run(SET_EMBEDDING, '', 0, collectionId);
-  return passages;
+  const isLast = passages.length < DROPPED_AT_ONCE;
+  yield* run(
+    `UPDATE passages SET embedded = 0 WHERE id IN ${dialect.items('number')}`,
+    JSON.stringify(passages),
+  );
+  if (isLast) yield* run(SET_EMBEDDING, '', 0, collectionId);
+  return { count: passages.length, isLast };
 }
 
 /** Stores vectors. Resolves with them by collection, without those of passages that were removed. */
@@ -287,10 +260,7 @@ function assertFits(
     const text = `The collection ${collection.name} has vectors of ${collection.model}, not of ${model}.`;
     throw new LangoError('conflict', text, { hint: 'Compute them again with: lango ingest --reembed' });
   }
-  const lengths = new Set(Array.from(vectors.values(), ({ length }) => length));
-  if (lengths.size > 1)
-    throw new LangoError('conflict', 'The embedding model returned vectors of different dimensions.');
-  for (const length of lengths) assertDimension(collection, length);
+  for (const { length } of vectors.values()) assertDimension(collection, length);
 }
 
 const isFor = ({ model }: CollectionRow, asked: string): boolean => model === '' || model === asked;
