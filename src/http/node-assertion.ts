@@ -44,7 +44,7 @@ export function signAssertion({ key, audience, caller, task }: AssertionFacts): 
 /** The right to do everything that the owners of a node may do. */
 const MAY_ACT = 'act';
 
-type TrustedNode = Readonly<{ name: string; keys: JwtKeys; may: readonly string[] }>;
+export type TrustedNode = Readonly<{ name: string; keys: JwtKeys; may: readonly string[] }>;
 
 /** The nodes that are trusted to name the owner of a request. */
 export interface TrustedNodes {
