@@ -193,11 +193,7 @@ export function abortable<Result>(
 /** The wait after the `failures`-th failure in a row: it begins with `firstMs` and grows (default: twofold) up to `longestMs`. */
 export function backoffMs(
   failures: number,
-  {
-    firstMs,
-    longestMs,
-    growth = 2,
-  }: { readonly firstMs: number; readonly longestMs: number; readonly growth?: number },
+  { firstMs, longestMs, growth = 2 }: Readonly<{ firstMs: number; longestMs: number; growth?: number }>,
 ): number {
   return Math.min(firstMs * growth ** Math.max(0, failures - 1), longestMs);
 }

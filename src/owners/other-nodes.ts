@@ -1,8 +1,7 @@
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
-import type { KeepingNode } from '../core/keeping-nodes.js';
 import type { KnownNode } from '../core/node-status.js';
 import type { KeptBy, OperationHandlers, OwnerContext, Returned } from '../core/operation.js';
-import type { OperationClient, OperationTable } from '../core/operation.js';
+import type { KeepingNode, OperationClient, OperationTable } from '../core/operation.js';
 import { SERVER_OPERATIONS, type ServerOperations } from './operations.js';
 import type { OwnerService } from './service.js';
 import { withChildrenElsewhere, type FindNode } from './trace-across-nodes.js';
