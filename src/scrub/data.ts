@@ -5,29 +5,14 @@ import type { LogFields, Logger } from '../core/logger.js';
 import type { Message } from '../core/message.js';
 import type { Scrubber } from '../core/secrets.js';
 import type { EventBody } from '../core/task.js';
+import { mapTexts } from '../core/text.js';
 
 /** Scrubs texts, names of members and bytes of files in plain data. Returns the same object when nothing was found. */
 export function scrubData<T>(value: T, scrubber: Scrubber): T {
-  return scrubber.isEmpty ? value : (scrubValue(value, scrubber) as T);
-}
-
-function scrubValue(value: unknown, scrubber: Scrubber): unknown {
-  if (typeof value === 'string') return scrubber.text(value);
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) {
-    const items = value.map((item: unknown) => scrubValue(item, scrubber));
-    return items.every((item, index) => item === value[index]) ? (value as unknown) : items;
-  }
-  const isFile = 'kind' in value && value.kind === 'file';
-  let isSame = true;
-  const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
-    const isBytes = isFile && name === 'bytes' && typeof member === 'string';
-    const after = isBytes ? scrubBase64(member, scrubber) : scrubValue(member, scrubber);
-    const newName = scrubber.text(name);
-    if (after !== member || newName !== name) isSame = false;
-    return [newName, after];
-  });
-  return isSame ? value : (Object.fromEntries(members) as unknown);
+  if (scrubber.isEmpty) return value;
+  return mapTexts(value, (text, isBytes) =>
+    isBytes ? scrubBase64(text, scrubber) : scrubber.text(text),
+  ) as T;
 }
 
 /** Scrubs the bytes of a file: UTF-8 as text, other content byte by byte. */
