@@ -6,7 +6,7 @@ import { errorText } from '../core/errors.js';
 import type { TlsMaterial } from '../core/http.js';
 import { pause, waitAtMost } from '../core/time.js';
 import { SilentConnections, refuseBrokenRequest, cannotListen, createNodeServer } from './node-server.js';
-import { forwardedPrefix, removePrefix } from './path-prefix.js';
+import { forwardedPrefix, removePrefix } from './admission.js';
 import { RequestPipeline, type PipelineOptions } from './pipeline.js';
 
 export interface HostOptions extends PipelineOptions {
