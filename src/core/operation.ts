@@ -42,14 +42,10 @@ export type ResultOf<Op extends Operation> = z.output<Op['result']>;
 export type Returned<Op extends Operation> = z.input<Op['result']>;
 
 /** The owner of the data that an operation works on, and the signal of the call. */
-export interface OwnerContext {
+export interface OwnerContext extends Pick<Caller, 'scopes' | 'node'> {
   readonly scope: Scope;
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
-  /** The scopes of the caller's token; undefined when it has none. */
-  readonly scopes?: ReadonlySet<string> | undefined;
-  /** The trusted node (`auth.nodes`) that asks for the owner; undefined for the owner's own token. */
-  readonly node?: Caller['node'];
 }
 
 /** The implementations of operations, which get checked input with defaults. Data of another owner is `not-found`, like data that does not exist. */
