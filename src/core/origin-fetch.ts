@@ -1,4 +1,5 @@
 import { LangoError } from './errors.js';
+import { readAll } from './http.js';
 import { objectIn, parseObject, textIn } from './json.js';
 import { retryAfterMs } from './retry.js';
 import { oneLine, shorten } from './text.js';
@@ -100,15 +101,9 @@ const LONGEST_REASON = 300;
 
 /** The reason in the JSON body of a refusal, as Lango and JSON-RPC write it, on one line; undefined without it. */
 async function reasonIn({ body }: Response, line: ShownLine): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
   try {
-    for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
-      bytes += chunk.length;
-      if (bytes > LONGEST_REFUSAL_BYTES) return undefined;
-      chunks.push(chunk);
-    }
-    const refusal = parseObject(Buffer.concat(chunks).toString('utf8'));
+    const bytes = await readAll(body, LONGEST_REFUSAL_BYTES);
+    const refusal = parseObject(bytes?.toString('utf8') ?? '');
     return line(textIn(objectIn(refusal?.['error'])['message']), LONGEST_REASON) || undefined;
   } catch {
     return undefined;
