@@ -2,6 +2,7 @@ import { Contract } from '../core/service.js';
 import type { ChildProcess } from 'node:child_process';
 import { LangoError, serverStopping } from '../core/errors.js';
 import { scopeKey, type Scope } from '../core/task.js';
+import { abortable } from '../core/time.js';
 import type {
   ParserBegin,
   ParserInput,
@@ -75,17 +76,12 @@ export class Parsers {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const name = typeof parser === 'string' ? parser : parser.url;
     const job: Job = { parser: name, input, owner, signal, resolve, reject };
-    const onAbort = () => {
-      this.#waiting.delete(job);
-      reject(signal.reason);
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
     this.#waiting.add(job);
     this.#startNext();
     try {
-      return await promise;
+      return await abortable(promise, signal);
     } finally {
-      signal.removeEventListener('abort', onAbort);
+      this.#waiting.delete(job);
     }
   }
 
