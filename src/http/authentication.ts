@@ -15,20 +15,12 @@ import type { CertificateName } from './verifiers.js';
 interface AuthSettings extends OperatorSettings {
   readonly jwt: OperatorSettings['jwt'] &
     Omit<JwtRules, 'issuer'> &
-    Pick<JwtKeysOptions, 'refreshSeconds' | 'cooldownSeconds'> & {
-      readonly issuer?: string | undefined;
-      readonly jwksUrl?: string | undefined;
-      readonly jwksFile?: string | undefined;
-    };
-  readonly introspection: Omit<IntrospectionOptions, 'url' | 'clientId' | 'clientSecret' | 'fetch'> & {
-    readonly url?: string | undefined;
-    readonly clientId?: string | undefined;
-  };
+    Pick<JwtKeysOptions, 'refreshSeconds' | 'cooldownSeconds'> &
+    Partial<Record<'issuer' | 'jwksUrl' | 'jwksFile', string>>;
+  readonly introspection: Pick<IntrospectionOptions, 'cacheSeconds' | 'always'> &
+    Partial<Pick<IntrospectionOptions, 'url' | 'clientId'>>;
   readonly mtls: { readonly owner: CertificateName };
-  readonly nodes: readonly (Omit<TrustedNode, 'keys'> & {
-    readonly jwks?: string | undefined;
-    readonly keys?: string | undefined;
-  })[];
+  readonly nodes: readonly (Omit<TrustedNode, 'keys'> & Partial<Record<'jwks' | 'keys', string>>)[];
   readonly audience?: string | undefined;
 }
 

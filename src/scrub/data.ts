@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import { LangoError } from '../core/errors.js';
+import { mapMembers } from '../core/json.js';
 import type { LogFields, Logger } from '../core/logger.js';
 import type { Message } from '../core/message.js';
 import type { Scrubber } from '../core/secrets.js';
@@ -121,9 +122,7 @@ export function scrubLogger(logger: Logger, current: () => Scrubber): Logger {
 
 /** Copies errors first, because their texts are not enumerable members. */
 function scrubFields(fields: LogFields, scrubber: Scrubber): LogFields {
-  if (scrubber.isEmpty) return fields;
-  const plain = Object.entries(fields).map(([name, value]) => [name, scrubbed(value, scrubber)]);
-  return Object.fromEntries(plain) as LogFields;
+  return scrubber.isEmpty ? fields : mapMembers(fields, (value) => scrubbed(value, scrubber));
 }
 
 function scrubbed(value: unknown, scrubber: Scrubber): unknown {
