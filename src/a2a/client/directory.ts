@@ -1,11 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { AgentProfile, Peer, PeerDirectory } from '../../core/agent.js';
+import { MAX_NODE_NAME, type AgentProfile, type Peer, type PeerDirectory } from '../../core/agent.js';
 import type { JsonObject } from '../../core/json.js';
-import { MAX_NODE_NAME } from '../../core/agent.js';
-import type { KnownNode } from '../../core/node-status.js';
 import type { Logger } from '../../core/logger.js';
-import type { AgentState } from '../../core/node-status.js';
+import type { AgentState, KnownNode } from '../../core/node-status.js';
 import { pause, waitAtMost } from '../../core/time.js';
 import { nodeOnCard } from '../translate/extensions.js';
 import { Breaker } from './breaker.js';

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
 import { shortNodeName } from '../../core/agent.js';
-import type { KnownNode } from '../../core/node-status.js';
-import type { AgentState, CardFinding } from '../../core/node-status.js';
+import type { AgentState, CardFinding, KnownNode } from '../../core/node-status.js';
 import { owner } from './api.js';
 
 export interface NodeStatus {
