@@ -58,13 +58,8 @@ class Alarm extends Box<() => void> implements Disposable {
     alarms.add(this);
   }
 
-  /** Returns the function to call, once. */
-  take(): (() => void) | undefined {
-    return this.#alarms.empty(this);
-  }
-
   [Symbol.dispose](): void {
-    this.take();
+    this.#alarms.empty(this);
   }
 }
 
@@ -96,7 +91,7 @@ export class AlarmClock {
     this.#next = Infinity;
     const now = performance.now();
     const due = [...this.#alarms].filter(({ at }) => at <= now);
-    const calls = due.map((alarm) => alarm.take());
+    const calls = due.map((alarm) => this.#alarms.empty(alarm));
     const next = [...this.#alarms].reduce((first, { at }) => Math.min(first, at), Infinity);
     if (next < Infinity) this.#wakeAt(next);
     for (const call of calls) call?.();
