@@ -1,20 +1,22 @@
 import type { File } from './document-text.js';
 import { guardProcess, toPlainError, type PlainError } from './separate-process.js';
 
-async function documentReader({ name }: File) {
-  const reader = await import('./document-text.js');
-  await reader.loadReader(name);
-  return reader;
-}
-
 /**
  * Loads what a kind of input is parsed with, which does not count in the time of an input, and returns the parser. Parsers of
  * bytes from outside may take minutes or much memory: the server can end this process (`parsers.ts`).
  */
 const PARSERS = {
   html: async () => (await import('./html.js')).toMarkdown,
-  document: async (file: File) => (await documentReader(file)).readDocument,
-  text: async (file: File) => (await documentReader(file)).readText,
+  document: async ({ name }: File) => {
+    const { loadReader, readDocument } = await import('./document-text.js');
+    await loadReader(name);
+    return readDocument;
+  },
+  text: async ({ name }: File) => {
+    const { loadReader, readText } = await import('./document-text.js');
+    await loadReader(name);
+    return readText;
+  },
 };
 
 export type ParserKind = keyof typeof PARSERS;
