@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { comparison, forkRequest } from '../core/fork.js';
 import type { OperationTable } from '../core/operation.js';
 import { inspectedRequest, inspection } from '../core/inspection.js';
-import { agentStatus, cardFinding, knownNode, mapEdge, nodeFinding, taskTrace } from '../core/node-status.js';
+import { agentStatus, cardFinding, knownNode, mapEdge, nodeStatus, taskTrace } from '../core/node-status.js';
 import { billed, overview } from '../core/overview.js';
 import { requestReport, sentRequest } from '../core/sent-request.js';
 import { EVALUATION_OPERATIONS } from './evaluation-operations.js';
@@ -16,29 +16,7 @@ const texts = z.array(z.string()).readonly();
 const billRow = z.object({ day: z.string(), ...billed });
 const MOST_HOURS = 31 * 24;
 
-const familyStatus = z.object({
-  name: z.string(),
-  state: z.enum(['on', 'off', 'missing']),
-  note: z.string().optional(),
-  hint: z.string().optional(),
-});
-const nodeStatus = z.object({
-  root: z.string(),
-  model: z.string(),
-  published: texts,
-  peers: z.array(agentStatus).readonly(),
-  families: z.array(familyStatus).readonly().default([]),
-  findings: z.array(nodeFinding).readonly().default([]),
-  /** The most that the models of one owner may cost in a day, if that is limited. */
-  dailyCost: z.object({ amount: z.number(), currency: z.string() }).optional(),
-  /** The bytes that the caller's tasks take in the database, if they are limited. */
-  taskUse: z.object({ bytes: z.number(), limit: z.number() }).optional(),
-});
-
 const MOST_NODES = 100;
-/** The status of a node: its agents, tool families and findings. */
-export type NodeStatus = z.output<typeof nodeStatus>;
-
 /** The operations of owners on the data and the tasks that the server itself keeps, and on its agents. */
 export const SERVER_OPERATIONS = {
   ...EVALUATION_OPERATIONS,
