@@ -10,7 +10,7 @@ import { silentLogger, type Logger, type LogFields } from '../core/logger.js';
 import { textPart } from '../core/message.js';
 import { answerText, type ModelProvider } from '../core/model.js';
 import type { Diagnosis } from '../core/capability.js';
-import type { NodeStatus } from '../owners/operations.js';
+import type { NodeStatus } from '../core/node-status.js';
 import { open } from './connection.js';
 import { fail, failedBy, ok, warn, type CheckResult } from './doctor-checks.js';
 import { readStatus } from './explain.js';

@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../config/load.js';
 import type { WithOwner } from '../core/command.js';
 import { silentLogger } from '../core/logger.js';
 import { RISKS } from '../config/risks.js';
-import type { NodeStatus } from '../owners/operations.js';
+import type { NodeStatus } from '../core/node-status.js';
 import { connect, open, loadConfigOf, type Call, type ConnectionFlags } from './connection.js';
 import { checkDatabase, checkFolder, checkGrpc, checkPort, checkProxy, checkToken } from './doctor-checks.js';
 import { fail, failedBy, ok, warn, type CheckResult } from './doctor-checks.js';

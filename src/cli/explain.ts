@@ -3,8 +3,7 @@ import { FLAT_AGENT_NAME } from '../core/agent.js';
 import { type ErrorCode, causesOf, codeOf, LangoError, isLangoError } from '../core/errors.js';
 import { nearestOf } from '../core/text.js';
 import { isLoopback } from '../core/addresses.js';
-import type { AgentStatus } from '../core/node-status.js';
-import type { NodeStatus } from '../owners/operations.js';
+import type { AgentState, NodeStatus } from '../core/node-status.js';
 import type { Connection } from './connection.js';
 import { CommandError, EXIT } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
@@ -78,7 +77,7 @@ export async function readStatus(connection: Connection): Promise<NodeStatus | u
 }
 
 /** The states of agents that get work. */
-export const USED_STATES: readonly AgentStatus['state'][] = ['ready', 'degraded'];
+export const USED_STATES: readonly AgentState['state'][] = ['ready', 'degraded'];
 
 /** Notes the remote agents that a Lango server waits for: an output may lack what they know. Notes nothing without any. */
 export async function noteAbsentAgents(connection: Connection, { note, typed }: Terminal): Promise<void> {

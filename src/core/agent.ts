@@ -86,35 +86,17 @@ export interface PeerRequest {
 }
 
 /**
- * `from`: the journal entries that hold the content, of a peer whose tasks are in the same database. `isLive`: text that is
- * not in the journal of such a peer yet, and comes once more with the entry.
+ * The content of an event. `from`: the journal entries that hold it, of a peer whose tasks are in the same database. `isLive`:
+ * text that is not in the journal of such a peer yet, and comes once more with the entry.
  */
+type Said<Content> = Readonly<Content & { author: string; from?: Origin | undefined; isLive?: true }>;
+
 export type PeerEvent =
   | { readonly type: 'task'; readonly taskId: string }
-  | {
-      readonly type: 'activity';
-      readonly author: string;
-      readonly activity: Activity;
-      readonly from?: Origin | undefined;
-      readonly isLive?: true;
-    }
-  | {
-      readonly type: 'text-delta';
-      readonly author: string;
-      readonly artifactId: string;
-      readonly text: string;
-      readonly replace: boolean;
-      readonly from?: Origin | undefined;
-      readonly isLive?: true;
-    }
-  /** A whole file or data artifact. */
-  | {
-      readonly type: 'artifact';
-      readonly author: string;
-      readonly artifact: Artifact;
-      /** Holds the parts of the artifact. */
-      readonly from?: Origin | undefined;
-    }
+  | Said<{ type: 'activity'; activity: Activity }>
+  | Said<{ type: 'text-delta'; artifactId: string; text: string; replace: boolean }>
+  /** A whole file or data artifact. `from` holds its parts. */
+  | Readonly<{ type: 'artifact'; author: string; artifact: Artifact; from?: Origin | undefined }>
   /** The peer cannot be reached at the moment, and the request waits for it. */
   | { readonly type: 'away'; readonly reason: string }
   /** The peer waits for a credential that may come by another way. Undefined when it goes on. */

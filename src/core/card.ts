@@ -25,20 +25,18 @@ export interface CardFile extends CardDetails {
   readonly skills: readonly Skill[];
 }
 
-interface PublicJwk {
-  readonly kty: 'OKP';
-  readonly crv: 'Ed25519';
-  readonly x: string;
-  readonly kid: string;
-  readonly alg: string;
-  readonly use: 'sig';
-}
-
 /** A key pair of the node. With Ed25519, equal content has equal signatures. */
 export interface SigningKey {
   /** The thumbprint of the public key (RFC 7638). */
   readonly kid: string;
-  readonly publicJwk: PublicJwk;
+  readonly publicJwk: Readonly<{
+    kty: 'OKP';
+    crv: 'Ed25519';
+    x: string;
+    kid: string;
+    alg: string;
+    use: 'sig';
+  }>;
   /** Returns the signature of the text's bytes, in base64url. */
   sign(bytes: string): string;
 }

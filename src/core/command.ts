@@ -1,15 +1,12 @@
 import type { OperationClient, OperationTable } from './operation.js';
 import type { Services } from './service.js';
 
-/** Colors of texts on a terminal. They only repeat what the words say. */
-type Color = (text: string) => string;
-
 /** The terminal of a command: results go to standard output, messages about them to standard error. */
 export interface Terminal {
   /** Whether questions can be asked: standard input and standard error are a terminal. */
   readonly canAsk: boolean;
-  /** Colors text for standard output. */
-  readonly paint: Readonly<Record<'bold' | 'dim' | 'green' | 'red' | 'yellow', Color>>;
+  /** Colors text for standard output. Colors only repeat what the words say. */
+  readonly paint: Readonly<Record<'bold' | 'dim' | 'green' | 'red' | 'yellow', (text: string) => string>>;
   /** A line that is shown while the command works; nothing where standard error is no terminal. */
   readonly progress: { start(label: string): void; label(text: string): void; stop(): void };
   /** Writes a line to standard error. */

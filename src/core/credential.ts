@@ -127,12 +127,9 @@ function withoutShown(text: string, { headers, query }: Presented): string {
 }
 
 /** The secret of one credential: at most one field is set. */
-export interface PeerSecrets {
-  readonly bearer?: string | undefined;
-  readonly apiKey?: string | undefined;
-  readonly password?: string | undefined;
-  readonly clientSecret?: string | undefined;
-}
+export type PeerSecrets = Readonly<
+  Partial<Record<'bearer' | 'apiKey' | 'password' | 'clientSecret', string>>
+>;
 
 /** A client at an issuer of access tokens (OAuth 2.0). */
 export interface OAuthClientOptions extends Omit<OAuth2Client, 'clientSecret'> {

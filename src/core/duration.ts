@@ -1,18 +1,13 @@
 /** The time in milliseconds at the beginning of a UUID version 7 (RFC 9562). */
 const TIME_IN_ID = /^([0-9a-f]{8})-([0-9a-f]{4})-7/i;
 
-/** Returns when an id was made, in ms since the epoch; undefined for an id that does not tell. */
-function timeOfId(id: string): number | undefined {
-  const [, high, low] = TIME_IN_ID.exec(id) ?? [];
-  return high === undefined ? undefined : parseInt(`${high}${low}`, 16);
-}
-
 /**
  * Returns the milliseconds from the request of a task to `at` (ISO 8601). Lists of tasks have no time of the request, but the
  * id of a task tells it. Undefined when it does not, or `at` is before it.
  */
 export function timeTaken(taskId: string, at: string | undefined): number | undefined {
-  const taken = Date.parse(at ?? '') - (timeOfId(taskId) ?? NaN);
+  const [, high = '', low = ''] = TIME_IN_ID.exec(taskId) ?? [];
+  const taken = Date.parse(at ?? '') - parseInt(`${high}${low}`, 16);
   return taken >= 0 ? taken : undefined;
 }
 

@@ -3,10 +3,7 @@ import type { Path } from './findings.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, AGENT_NAME } from './agent.js';
 
 const ROOT_NAMES: readonly string[] = [ORCHESTRATOR_NAME, FLAT_AGENT_NAME];
-const PREFIX_PATTERN = /^[a-z][a-z0-9_]*$/;
-const TOOL_PATTERN = /^[a-z][a-z0-9_]{0,63}$/;
 const NAME_FORM = 'must be lower-case letters, digits and "_", beginning with a letter';
-const VARIABLE_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** The characters that an HTTP header may carry. */
 export const SECRET_PATTERN = /^[\x21-\x7e]+$/;
 /** Node's timers fire at once for delays above 2^31 - 1 ms. This limit stays below. */
@@ -117,11 +114,11 @@ type Change = (value: unknown, kind: Kind, path: Path) => unknown;
 
 /** A copy of a checked value, with `change` applied to each path and each secret in it. Both share what has neither. */
 export function mapSettings(schema: unknown, value: unknown, change: Change): unknown {
-  const mapper = mapperOf(schema);
-  return mapper ? mapper(value, [], change) : value;
+  return (mapperOf(schema) ?? unchanged)(value, [], change);
 }
 
 type Mapper = (value: unknown, path: Path, change: Change) => unknown;
+const unchanged: Mapper = (value) => value;
 
 /** By schema. Without a mapper, the values of a schema hold neither a path nor a secret. */
 const mappers = new WeakMap<object, Mapper | undefined>();
@@ -130,10 +127,7 @@ function mapperOf(schema: unknown): Mapper | undefined {
   if (!(schema instanceof z.ZodType)) return undefined;
   if (!mappers.has(schema)) {
     // A schema that contains itself finds this one.
-    mappers.set(schema, (value, path, change) => {
-      const mapper = mapperOf(schema);
-      return mapper ? mapper(value, path, change) : value;
-    });
+    mappers.set(schema, (...given) => (mapperOf(schema) ?? unchanged)(...given));
     mappers.set(schema, newMapper(schema));
   }
   return mappers.get(schema);
@@ -163,8 +157,7 @@ function unionMapper(options: readonly z.ZodType[]): Mapper | undefined {
   if (!options.some(mapperOf)) return undefined;
   return (value, path, change) => {
     const branch = options.find((option) => option.safeParse(value).success);
-    const mapper = mapperOf(branch);
-    return mapper ? mapper(value, path, change) : value;
+    return (mapperOf(branch) ?? unchanged)(value, path, change);
   };
 }
 
@@ -221,15 +214,15 @@ export function subAgentName(): z.ZodString {
 }
 
 export function toolName(): z.ZodString {
-  return z.string().regex(TOOL_PATTERN, NAME_FORM);
+  return z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, NAME_FORM);
 }
 
 export function toolPrefix(): z.ZodString {
-  return z.string().regex(PREFIX_PATTERN, NAME_FORM);
+  return z.string().regex(/^[a-z][a-z0-9_]*$/, NAME_FORM);
 }
 
 export function variableName(): z.ZodString {
-  return z.string().regex(VARIABLE_PATTERN, 'must be the name of an environment variable');
+  return z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable');
 }
 
 /** A host name or address, without a port. */

@@ -63,6 +63,21 @@ export function exchangeOf(request: IncomingMessage): HttpExchange {
 export const mediaTypeOf = ({ headers }: { readonly headers: Pick<Headers, 'get'> }): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
 
+/** Reads all chunks of a body. Resolves with undefined once they have more than `limit` bytes. */
+export async function readAll(
+  chunks: AsyncIterable<Uint8Array> | null,
+  limit: number,
+): Promise<Buffer | undefined> {
+  const read: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks ?? []) {
+    size += chunk.length;
+    if (size > limit) return undefined;
+    read.push(chunk);
+  }
+  return Buffer.concat(read, size);
+}
+
 /** Which server certificates a client accepts, as options of Node's TLS. */
 export interface ServerTrust {
   readonly secureContext: SecureContext;

@@ -205,7 +205,6 @@ function limitMembers(given: JsonObject): JsonObject {
 }
 
 function textList(given: Json | undefined): readonly string[] | undefined {
-  if (!Array.isArray(given)) return undefined;
-  const texts = given.filter((one) => typeof one === 'string');
+  const texts = listIn(given).filter((one) => typeof one === 'string');
   return texts.length === 0 ? undefined : [...new Set(texts)];
 }

@@ -96,12 +96,9 @@ function flatten(schema: JsonObject): Flat {
 
 /** Returns a schema that holds when both hold. */
 function both(a: Flat, b: Flat): Flat {
-  const shared = Object.entries(b.properties).map(([key, value]) => [
-    key,
-    { ...a.properties[key], ...value },
-  ]);
+  const shared = mapMembers(b.properties, (value, key) => ({ ...a.properties[key], ...value }));
   return {
-    properties: { ...a.properties, ...(Object.fromEntries(shared) as Members) },
+    properties: { ...a.properties, ...shared },
     required: [...new Set([...a.required, ...b.required])],
     further: a.further ?? b.further,
     sets: [...a.sets, ...b.sets],

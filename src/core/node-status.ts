@@ -44,6 +44,26 @@ export const nodeFinding = z.object({
   hint: text.optional(),
 });
 
+const familyStatus = z.object({
+  name: text,
+  state: z.enum(['on', 'off', 'missing']),
+  note: text.optional(),
+  hint: text.optional(),
+});
+/** The status of a node: its agents, tool families and findings. */
+export const nodeStatus = z.object({
+  root: text,
+  model: text,
+  published: z.array(text).readonly(),
+  peers: z.array(agentStatus).readonly(),
+  families: z.array(familyStatus).readonly().default([]),
+  findings: z.array(nodeFinding).readonly().default([]),
+  /** The most that the models of one owner may cost in a day, if that is limited. */
+  dailyCost: z.object({ amount: number, currency: text }).optional(),
+  /** The bytes that the caller's tasks take in the database, if they are limited. */
+  taskUse: z.object({ bytes: number, limit: number }).optional(),
+});
+
 /** The tasks that one agent asked of another one, in a time. */
 export const mapEdge = z.object({
   /** Empty for people and for clients that are no agents. */
@@ -85,8 +105,8 @@ export const taskTrace = z.object({
   isCut: z.boolean(), // Whether spans are left out, because there are too many.
 });
 
-export type AgentStatus = Readonly<z.output<typeof agentStatus>>;
-export type AgentState = AgentStatus & { readonly since: string };
+export type AgentState = Readonly<z.output<typeof agentStatus>>;
+export type NodeStatus = Readonly<z.output<typeof nodeStatus>>;
 export type CardFinding = Readonly<z.output<typeof cardFinding>>;
 export type MapEdge = Readonly<z.output<typeof mapEdge>>;
 export type KnownNode = Readonly<z.output<typeof knownNode>>;

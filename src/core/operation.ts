@@ -37,37 +37,40 @@ export interface KeptBy {
 /** Operations by name. They are the wire format of other versions: add optional fields, never change an existing one. */
 export type OperationTable = Readonly<Record<string, Operation>>;
 
-/** The input of a caller, before defaults are applied. */
-type InputOf<Op extends Operation> = z.input<Op['input']>;
 export type ResultOf<Op extends Operation> = z.output<Op['result']>;
-/** The checked input of an implementation, with defaults. */
-type CheckedInput<Op extends Operation> = z.output<Op['input']>;
 /** The result that an implementation returns. */
 export type Returned<Op extends Operation> = z.input<Op['result']>;
 
 /** The owner of the data that an operation works on, and the signal of the call. */
-export interface OwnerContext {
+export interface OwnerContext extends Pick<Caller, 'scopes' | 'node'> {
   readonly scope: Scope;
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
-  /** The scopes of the caller's token; undefined when it has none. */
-  readonly scopes?: ReadonlySet<string> | undefined;
-  /** The trusted node (`auth.nodes`) that asks for the owner; undefined for the owner's own token. */
-  readonly node?: Caller['node'];
 }
 
-/** The implementations of operations. Data of another owner is `not-found`, like data that does not exist. */
+/** The implementations of operations, which get checked input with defaults. Data of another owner is `not-found`, like data that does not exist. */
 export type OperationHandlers<Table extends OperationTable> = {
   readonly [Name in keyof Table]: (
-    input: CheckedInput<Table[Name]>,
+    input: z.output<Table[Name]['input']>,
     context: OwnerContext,
   ) => Promise<Returned<Table[Name]>>;
 };
 
-/** The operations of an owner, on a server or in a data folder. Calls reject with a `LangoError`. */
+/** The operations of an owner, on a server or in a data folder. Inputs need no defaults. Calls reject with a `LangoError`. */
 export type OperationClient<Table extends OperationTable> = {
-  readonly [Name in keyof Table]: (input: InputOf<Table[Name]>) => Promise<ResultOf<Table[Name]>>;
+  readonly [Name in keyof Table]: (input: z.input<Table[Name]['input']>) => Promise<ResultOf<Table[Name]>>;
 };
+
+/** A node that keeps data of owners for this one, and trusts it to name the owner of a request. */
+export interface KeepingNode {
+  readonly url: string;
+  /** Makes the client of an owner's data there. */
+  clientFor<Table extends OperationTable>(
+    table: Table,
+    caller: Pick<Caller, 'tenant' | 'owner' | 'scopes'>,
+    signal?: AbortSignal,
+  ): Promise<OperationClient<Table>>;
+}
 
 /** Whether some fields of the input travel in a JSON body. */
 export function hasJsonBody({ path, query = [], bytes, input }: Operation): boolean {

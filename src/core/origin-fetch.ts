@@ -1,4 +1,6 @@
 import { LangoError } from './errors.js';
+import { readAll } from './http.js';
+import { objectIn, parseObject, textIn } from './json.js';
 import { retryAfterMs } from './retry.js';
 import { oneLine, shorten } from './text.js';
 import type { PeerCredential, Presented } from './credential.js';
@@ -24,10 +26,8 @@ export function createOriginFetch({ fetch: send, origin, credential }: OriginFet
     const ask = async (): Promise<{ response: Response; shown: Presented | undefined }> => {
       const shown = await credential?.present();
       const headers = new Headers(shown?.headers);
-      new Headers(input instanceof Request ? input.headers : undefined).forEach((value, name) =>
-        headers.set(name, value),
-      );
-      new Headers(init?.headers).forEach((value, name) => headers.set(name, value));
+      for (const given of [input instanceof Request ? input.headers : undefined, init?.headers])
+        new Headers(given).forEach((value, name) => headers.set(name, value));
       const target = shown?.query ? withQuery(input, url, shown.query) : input;
       return { response: await send(target, { ...init, headers, redirect: 'error' }), shown };
     };
@@ -41,8 +41,11 @@ export function createOriginFetch({ fetch: send, origin, credential }: OriginFet
       ({ response } = await ask());
     }
     if (!REFUSALS.has(response.status)) return response;
-    const mask: Mask = (text) => credential?.mask(text) ?? text;
-    throw refusalOf(response, { host: url.host, mask, said: await reasonIn(response, mask) });
+    const line: ShownLine = (text, longest) => {
+      const whole = oneLine(text);
+      return shorten(credential?.mask(whole) ?? whole, longest);
+    };
+    throw refusalOf(response, { host: url.host, line, said: await reasonIn(response, line) });
   };
 }
 
@@ -58,24 +61,24 @@ function isRepeatable(input: string | URL | Request, init: RequestInit | undefin
 
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 429, 502, 503, 504]);
 
-/** Masks the credential in a text from the server. Texts are masked before they are shortened, which may cut a value. */
-type Mask = (text: string) => string;
+/** Shows a text from the server on one line, without the credential: it is masked before it is cut, which may cut a value. */
+type ShownLine = (text: string, longest: number) => string;
 
 interface Refusal {
   readonly host: string;
-  readonly mask: Mask;
+  readonly line: ShownLine;
   readonly said: string | undefined;
 }
 
-function refusalOf(response: Response, { host, mask, said }: Refusal): LangoError {
+function refusalOf(response: Response, { host, line, said }: Refusal): LangoError {
   const saying = (text: string | undefined) => (text === undefined ? '' : ` It says: ${text}`);
   switch (response.status) {
     case 401: {
-      const why = challengeIn(response, 'error_description', mask);
+      const why = challengeIn(response, 'error_description', line);
       return new LangoError('unauthenticated', `${host} requires a valid token.${saying(why)}`);
     }
     case 403: {
-      const scope = challengeIn(response, 'scope', mask);
+      const scope = challengeIn(response, 'scope', line);
       const asks = scope === undefined ? saying(said) : ` It requires the scope ${scope}.`;
       return new LangoError('forbidden', `${host} refused access.${asks}`);
     }
@@ -97,22 +100,11 @@ const LONGEST_REFUSAL_BYTES = 16 * 1024;
 const LONGEST_REASON = 300;
 
 /** The reason in the JSON body of a refusal, as Lango and JSON-RPC write it, on one line; undefined without it. */
-async function reasonIn({ body }: Response, mask: Mask): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+async function reasonIn({ body }: Response, line: ShownLine): Promise<string | undefined> {
   try {
-    for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
-      bytes += chunk.length;
-      if (bytes > LONGEST_REFUSAL_BYTES) return undefined;
-      chunks.push(chunk);
-    }
-    const refusal = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
-      error?: { message?: unknown };
-    } | null;
-    const message = refusal?.error?.message;
-    return typeof message === 'string' && message !== ''
-      ? shorten(mask(oneLine(message)), LONGEST_REASON)
-      : undefined;
+    const bytes = await readAll(body, LONGEST_REFUSAL_BYTES);
+    const refusal = parseObject(bytes?.toString('utf8') ?? '');
+    return line(textIn(objectIn(refusal?.['error'])['message']), LONGEST_REASON) || undefined;
   } catch {
     return undefined;
   }
@@ -121,8 +113,8 @@ async function reasonIn({ body }: Response, mask: Mask): Promise<string | undefi
 const LONGEST_CHALLENGE = 200;
 
 /** Returns a parameter of the server's challenge (RFC 6750 section 3) on one line; undefined when it is absent. */
-function challengeIn({ headers }: Response, parameter: 'error_description' | 'scope', mask: Mask) {
+function challengeIn({ headers }: Response, parameter: 'error_description' | 'scope', line: ShownLine) {
   const challenge = headers.get('www-authenticate') ?? '';
   const said = new RegExp(`\\b${parameter}="([^"\\\\]+)"`).exec(challenge)?.[1];
-  return said && shorten(mask(oneLine(said)), LONGEST_CHALLENGE);
+  return said && line(said, LONGEST_CHALLENGE);
 }

@@ -1,4 +1,5 @@
 import { LangoError } from './errors.js';
+import { mapMembers } from './json.js';
 import type { Scope } from './task.js';
 
 /** A page of a list, in the order of the store. */
@@ -36,17 +37,14 @@ export function lazyOwnedData(
   kinds: Readonly<Record<string, boolean>>,
   load: () => Promise<OwnedData>,
 ): OwnedData {
-  const lazily = ([name, isForgettable]: [string, boolean]): [string, OwnedKind] => [
-    name,
-    {
-      list: async (scope, after) => (await load()).kinds[name]!.list(scope, after),
-      ...(isForgettable && {
-        forget: async (scope: Scope, item: string) => (await load()).kinds[name]!.forget!(scope, item),
-      }),
-    },
-  ];
+  const lazily = (isForgettable: boolean, name: string): OwnedKind => ({
+    list: async (scope, after) => (await load()).kinds[name]!.list(scope, after),
+    ...(isForgettable && {
+      forget: async (scope: Scope, item: string) => (await load()).kinds[name]!.forget!(scope, item),
+    }),
+  });
   return {
-    kinds: Object.fromEntries(Object.entries(kinds).map(lazily)),
+    kinds: mapMembers(kinds, lazily),
     removeAll: async (scope) => (await load()).removeAll(scope),
     forgetContext: async (scope, contextId) => (await (await load()).forgetContext?.(scope, contextId)) ?? {},
     purge: async () => (await load()).purge?.(),

@@ -6,6 +6,7 @@ import type { Scope } from './task.js';
 export const SECRET_PLACES = ['exec', 'http', 'browser'] as const;
 export type SecretPlace = (typeof SECRET_PLACES)[number];
 
+export const VAULT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 const REFERENCE = /\{\{secret:([A-Za-z][A-Za-z0-9_.-]{0,63})\}\}/g;
 
 export function secretReference(name: string): string {

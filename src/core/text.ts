@@ -31,33 +31,37 @@ export function shorten(text: string, longest: number): string {
  * and databases refuse them. Returns the same object when there was none.
  */
 export function wellFormed<T>(value: T): T {
-  return repaired(value) as T;
+  return mapTexts(value, (text) => text.toWellFormed()) as T;
 }
 
-function repaired(value: unknown): unknown {
-  if (typeof value === 'string') return value.toWellFormed();
+/**
+ * Changes all texts and names of members in plain data. Returns the same object when nothing changed. `isBytes`: the text is
+ * the base64 of a file.
+ */
+export function mapTexts(value: unknown, change: (text: string, isBytes?: boolean) => string): unknown {
+  if (typeof value === 'string') return change(value);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
     // By index and without a list of results: a request may hold half a million numbers.
     const items: readonly unknown[] = value;
     let copy: unknown[] | undefined;
     for (let index = 0; index < items.length; index += 1) {
-      const after = repaired(items[index]);
+      const after = mapTexts(items[index], change);
       if (after !== items[index]) (copy ??= [...items])[index] = after;
     }
     return copy ?? items;
   }
   const members = value as Readonly<Record<string, unknown>>;
-  let changed: Map<string, unknown> | undefined;
+  let changed: Map<string, readonly [name: string, member: unknown]> | undefined;
   for (const name in members) {
-    const after = repaired(members[name]);
-    if (after !== members[name] || !name.isWellFormed()) (changed ??= new Map()).set(name, after);
+    const member = members[name];
+    const isBytes = name === 'bytes' && typeof member === 'string' && members['kind'] === 'file';
+    const after = isBytes ? change(member, true) : mapTexts(member, change);
+    const newName = change(name);
+    if (after !== member || newName !== name) (changed ??= new Map()).set(name, [newName, after]);
   }
   if (!changed) return value;
-  const whole = Object.entries(members);
-  return Object.fromEntries(
-    whole.map(([name, member]) => [name.toWellFormed(), changed.has(name) ? changed.get(name) : member]),
-  );
+  return Object.fromEntries(Object.entries(members).map((member) => changed.get(member[0]) ?? member));
 }
 
 /** Replaces each run of white space with one space, and trims the ends. */

@@ -58,13 +58,8 @@ class Alarm extends Box<() => void> implements Disposable {
     alarms.add(this);
   }
 
-  /** Returns the function to call, once. */
-  take(): (() => void) | undefined {
-    return this.#alarms.empty(this);
-  }
-
   [Symbol.dispose](): void {
-    this.take();
+    this.#alarms.empty(this);
   }
 }
 
@@ -96,7 +91,7 @@ export class AlarmClock {
     this.#next = Infinity;
     const now = performance.now();
     const due = [...this.#alarms].filter(({ at }) => at <= now);
-    const calls = due.map((alarm) => alarm.take());
+    const calls = due.map((alarm) => this.#alarms.empty(alarm));
     const next = [...this.#alarms].reduce((first, { at }) => Math.min(first, at), Infinity);
     if (next < Infinity) this.#wakeAt(next);
     for (const call of calls) call?.();
@@ -165,39 +160,32 @@ export async function waitAtMost<Result>(
 }
 
 /** Settles as `work` does, or rejects with the signal's reason `graceMs` after its abort. The work itself goes on. */
-export function abortable<Result>(
+export async function abortable<Result>(
   work: Promise<Result>,
   signal: AbortSignal,
   { graceMs = 0 }: { readonly graceMs?: number } = {},
 ): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    let grace: Timer | undefined;
-    const giveUp = (): void => reject(signal.reason as Error);
-    const onAbort = (): void => {
-      if (graceMs === 0) giveUp();
-      else grace = new Timer(graceMs, giveUp, { ref: false });
-    };
-    const settle =
-      <Value>(settled: (value: Value) => void) =>
-      (value: Value): void => {
-        grace?.cancel();
-        signal.removeEventListener('abort', onAbort);
-        settled(value);
-      };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    work.then(settle(resolve), settle(reject));
-  });
+  const { promise: abandoned, reject } = Promise.withResolvers<never>();
+  let grace: Timer | undefined;
+  const giveUp = (): void => reject(signal.reason);
+  const onAbort = (): void => {
+    if (graceMs === 0) giveUp();
+    else grace = new Timer(graceMs, giveUp, { ref: false });
+  };
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, abandoned]);
+  } finally {
+    grace?.cancel();
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 /** The wait after the `failures`-th failure in a row: it begins with `firstMs` and grows (default: twofold) up to `longestMs`. */
 export function backoffMs(
   failures: number,
-  {
-    firstMs,
-    longestMs,
-    growth = 2,
-  }: { readonly firstMs: number; readonly longestMs: number; readonly growth?: number },
+  { firstMs, longestMs, growth = 2 }: Readonly<{ firstMs: number; longestMs: number; growth?: number }>,
 ): number {
   return Math.min(firstMs * growth ** Math.max(0, failures - 1), longestMs);
 }

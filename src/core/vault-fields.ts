@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { SIGN_INS, VAULT_NAME } from './vault.js';
+import { VAULT_NAME } from './secrets.js';
+import { SIGN_INS } from './vault.js';
 
 /** The name of a secret or a key. */
 export function nameField(description: string): z.ZodString {

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { OperationTable } from './operation.js';
-import { SECRET_PLACES } from './secrets.js';
-import { VAULT_NAME } from './vault.js';
+import { SECRET_PLACES, VAULT_NAME } from './secrets.js';
 
 const MAX_TOOL_NAME = 64;
 const MAX_HOST = 253;
@@ -13,14 +12,17 @@ const permission = {
   hosts: texts.default([]),
 };
 const secretName = z.string().regex(VAULT_NAME, 'this cannot be the name of a secret');
-const secret = z.object({
+export const secret = z.object({
   name: z.string(),
+  /** The placeholder in arguments: `{{secret:NAME}}`. */
   reference: z.string(),
   places: z.array(z.enum(SECRET_PLACES)).readonly(),
+  /** Lower-case names, exact: "api.example.com". */
   hosts: texts,
   version: z.number(),
   createdAt: z.number(),
   updatedAt: z.number(),
+  /** True when the stored value was damaged or tampered with, and cannot be read. */
   isDamaged: z.boolean().optional(),
 });
 

@@ -1,7 +1,9 @@
+import type { z } from 'zod';
 import type { JsonObject } from './json.js';
-import type { SecretPlace, SecretUse } from './secrets.js';
+import type { SecretUse } from './secrets.js';
 import { Contract } from './service.js';
 import type { Scope } from './task.js';
+import type { secret } from './vault-operations.js';
 
 /** Secrets, private keys and wallets, encrypted at rest, never shown to a model. Entries of other owners are absent. */
 export interface Vault {
@@ -21,8 +23,6 @@ export interface Vault {
 
 /** `secret`: a value that tools use by reference; `key`: a cryptographic key; `wallet`: signs transfers. Each has own names. */
 export type VaultKind = 'secret' | 'key' | 'wallet';
-
-export const VAULT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 export interface VaultEntry {
   readonly kind: VaultKind;
@@ -46,20 +46,11 @@ export interface OpenedEntry extends VaultItem {
   readonly value: Uint8Array;
 }
 
-/** The places in which an owner allows a secret, and the hosts to which it may be sent. */
-export interface SecretPermission {
-  readonly places: readonly SecretPlace[];
-  /** Lower-case names, exact: "api.example.com". */
-  readonly hosts: readonly string[];
-}
-
 /** A secret without its value. */
-export interface SecretItem extends SecretPermission, Omit<VaultItem, 'kind' | 'metadata'> {
-  /** The placeholder in arguments: `{{secret:NAME}}`. */
-  readonly reference: string;
-  /** True when the stored value was damaged or tampered with, and cannot be read. */
-  readonly isDamaged?: boolean;
-}
+export type SecretItem = Readonly<z.output<typeof secret>>;
+
+/** The places in which an owner allows a secret, and the hosts to which it may be sent. */
+export type SecretPermission = Pick<SecretItem, 'places' | 'hosts'>;
 
 export interface NewSecret extends SecretPermission {
   readonly name: string;

@@ -65,11 +65,8 @@ export async function requestInit(
   }
   const { signal } = context;
   if (body === undefined) return { method, headers: resolved, signal };
-  return { method, body, headers: { 'content-type': mediaTypeOf(body), ...resolved }, signal };
-}
-
-function mediaTypeOf(body: string): string {
-  return parseJson(body) === undefined ? 'text/plain; charset=utf-8' : 'application/json';
+  const type = parseJson(body) === undefined ? 'text/plain; charset=utf-8' : 'application/json';
+  return { method, body, headers: { 'content-type': type, ...resolved }, signal };
 }
 
 const MAX_RESPONSE_CHARACTERS = 60_000;

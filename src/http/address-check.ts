@@ -108,13 +108,18 @@ export function createAddressCheck(allowPrivate: readonly string[]): AddressChec
     const addresses = await lookup(name, { all: true }).catch((cause: unknown) => {
       throw new LangoError('unavailable', `${host} has no address.`, { cause, retryable: true });
     });
-    if (!isAllowed && !addresses.every(({ address }) => isPublicAddress(address))) {
-      throw new LangoError('forbidden', `${host}:${port} has a private or loopback address.`, {
-        hint: `If that is meant, add "${host}:${port}" to egress.allowPrivate.`,
-      });
-    }
+    if (!isAllowed && !addresses.every(({ address }) => isPublicAddress(address)))
+      throw privateAddress(`${host}:${port}`);
     return addresses[0]!.address;
   };
+}
+
+/** The error for a host with a private or loopback address. */
+export function privateAddress(
+  host: string,
+  hint = `If that is meant, add "${host}" to egress.allowPrivate.`,
+): LangoError {
+  return new LangoError('forbidden', `${host} has a private or loopback address.`, { hint });
 }
 
 /** The error for a port of a service that does not speak HTTP. */

@@ -7,35 +7,21 @@ import { createAuthenticator, isOperator } from './identity.js';
 import type { AuthenticatorOptions, OperatorSettings } from './identity.js';
 import type { IntrospectionOptions } from './introspection.js';
 import type { JwtRules } from './jwt-identity.js';
-import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl } from './jwt-keys.js';
-import type { TrustedNodes } from './node-assertion.js';
+import { JwtKeys, keysFromFile, keysFromIssuer, keysFromUrl, type JwtKeysOptions } from './jwt-keys.js';
+import type { TrustedNode, TrustedNodes } from './node-assertion.js';
 import type { CertificateName } from './verifiers.js';
 
 /** The settings of the authentication of callers, as the configuration has them. */
 interface AuthSettings extends OperatorSettings {
-  readonly jwt: OperatorSettings['jwt'] & IssuerSettings;
-  readonly introspection: Omit<IntrospectionOptions, 'url' | 'clientId' | 'clientSecret' | 'fetch'> & {
-    readonly url?: string | undefined;
-    readonly clientId?: string | undefined;
-  };
+  readonly jwt: OperatorSettings['jwt'] &
+    Omit<JwtRules, 'issuer'> &
+    Pick<JwtKeysOptions, 'refreshSeconds' | 'cooldownSeconds'> &
+    Partial<Record<'issuer' | 'jwksUrl' | 'jwksFile', string>>;
+  readonly introspection: Pick<IntrospectionOptions, 'cacheSeconds' | 'always'> &
+    Partial<Pick<IntrospectionOptions, 'url' | 'clientId'>>;
   readonly mtls: { readonly owner: CertificateName };
-  readonly nodes: readonly NodeSettings[];
+  readonly nodes: readonly (Omit<TrustedNode, 'keys'> & Partial<Record<'jwks' | 'keys', string>>)[];
   readonly audience?: string | undefined;
-}
-
-interface IssuerSettings extends Omit<JwtRules, 'issuer'>, KeyTimes {
-  readonly issuer?: string | undefined;
-  readonly jwksUrl?: string | undefined;
-  readonly jwksFile?: string | undefined;
-}
-
-type KeyTimes = Readonly<{ refreshSeconds: number; cooldownSeconds: number }>;
-
-interface NodeSettings {
-  readonly name: string;
-  readonly jwks?: string | undefined;
-  readonly keys?: string | undefined;
-  readonly may: readonly string[];
 }
 
 interface AuthParts extends Pick<AuthenticatorOptions, 'token' | 'rates' | 'audit' | 'logger'> {
@@ -53,13 +39,13 @@ const KEYS_BYTES = 256 * 1024;
 
 /** Authenticates callers as the settings say. In mode `jwt` it loads the issuer's keys at once and logs their problems. */
 export function openAuthenticator(auth: AuthSettings, parts: AuthParts): Authenticator {
-  const { token, rates, audit, logger, rightFor } = parts;
   return createAuthenticator({
-    ...{ mode: auth.mode, token, rates, audit, logger },
+    ...parts,
+    mode: auth.mode,
     certificateName: auth.mtls.owner,
     isOperator: (caller) => isOperator(auth, caller),
     jwt: auth.mode === 'jwt' ? openIssuer(auth, parts) : undefined,
-    nodes: auth.nodes.length > 0 ? { ...trustedNodes(auth, parts), rightFor } : undefined,
+    nodes: auth.nodes.length > 0 ? trustedNodes(auth, parts) : undefined,
   });
 }
 
@@ -94,12 +80,13 @@ function keyFetch({ createFetch }: AuthParts, configuredUrl: string): typeof fet
   return createFetch({ configuredUrl, timeoutMs: KEYS_TIMEOUT_MS, maxBytes: KEYS_BYTES });
 }
 
-function trustedNodes(auth: AuthSettings, parts: AuthParts): Pick<TrustedNodes, 'nodes' | 'audience'> {
+function trustedNodes(auth: AuthSettings, parts: AuthParts): TrustedNodes {
   const { refreshSeconds, cooldownSeconds } = auth.jwt;
   const nodes = auth.nodes.map(({ name, jwks, keys: file = '', may }) => {
     const load = jwks === undefined ? keysFromFile(file) : keysFromUrl(jwks, keyFetch(parts, jwks));
     const logger = parts.logger.child({ node: name });
     return { name, may, keys: new JwtKeys({ load, refreshSeconds, cooldownSeconds, logger }) };
   });
-  return { nodes, audience: auth.audience ?? serverUrl(parts.baseUrl ?? '', '/').href };
+  const audience = auth.audience ?? serverUrl(parts.baseUrl ?? '', '/').href;
+  return { nodes, audience, rightFor: parts.rightFor };
 }

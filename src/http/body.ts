@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { LangoError } from '../core/errors.js';
-import { assertJsonValue, keepIdOf, type Json } from '../core/json.js';
+import { readAll } from '../core/http.js';
+import { assertJsonValue, keepIdOf, parseJson, type Json } from '../core/json.js';
 import { Deadline, nextTurn } from '../core/time.js';
 import type { HeldBytes } from '../core/bytes-in-flight.js';
 import { assertJsonLimits, membersOf } from './json-scan.js';
@@ -39,7 +40,8 @@ export async function readJson(
   if (!isUtf8(bytes)) throw new LangoError('invalid-input', 'The body is not UTF-8 text.');
   const memberCount = assertJsonLimits(bytes, { depth: limits.jsonDepth, keys: limits.jsonKeys });
   const text = withoutMark(bytes.toString('utf8'));
-  const value = parse(text);
+  const value = parseJson(text) as Json | undefined;
+  if (value === undefined) throw new LangoError('invalid-input', 'The body is not valid JSON.');
   // Programs disagree about which of two equal members counts, so one of them could bypass a check.
   const twice = 'An object in the body has two members of the same name. Send each member once.';
   if (membersOf(value) !== memberCount) throw new LangoError('invalid-input', twice);
@@ -91,14 +93,6 @@ function checkParsed(value: Json, limits: BodyLimits): Json {
 }
 
 const withoutMark = (text: string): string => (text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
-
-function parse(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch (cause) {
-    throw new LangoError('invalid-input', 'The body is not valid JSON.', { cause });
-  }
-}
 
 function assertNotCompressed(request: IncomingMessage): void {
   const coding = request.headers['content-encoding']?.trim().toLowerCase();
@@ -169,19 +163,13 @@ function readArrived(request: IncomingMessage): Buffer | undefined {
 /** Reads the body in chunks. Resolves with undefined once it is too large. */
 async function collect(request: IncomingMessage, limits: BytesLimits): Promise<Buffer | undefined> {
   using deadline = new Deadline(undefined, { ref: false }).expect(limits.bodySeconds * 1_000);
-  const chunks: Buffer[] = [];
-  let size = 0;
   try {
-    for await (const chunk of chunksOf(request, deadline.signal)) {
-      size += chunk.length;
-      if (size > limits.bodyBytes) return undefined;
-      chunks.push(chunk);
-    }
+    const bytes = await readAll(chunksOf(request, deadline.signal), limits.bodyBytes);
+    if (!bytes || request.readableEnded) return bytes;
   } catch (cause) {
     if (deadline.hasPassed)
       throw new LangoError('timeout', `The body did not arrive within ${limits.bodySeconds} s.`, { cause });
   }
-  if (request.readableEnded) return Buffer.concat(chunks, size);
   throw new LangoError('canceled', 'The client went away before the body was complete.');
 }
 

@@ -2,7 +2,7 @@ import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { mediaTypeOf, type EgressOptions } from '../core/http.js';
 import type { Logger } from '../core/logger.js';
 import { Deadline } from '../core/time.js';
-import { REFUSAL_TEXTS, blockedPort, isAddressRefusal, portOf } from './address-check.js';
+import { REFUSAL_TEXTS, blockedPort, isAddressRefusal, portOf, privateAddress } from './address-check.js';
 import type { CheckedFetch } from './checked-connections.js';
 import { toWebResponse } from './egress-response.js';
 import { ValueCount } from './json-scan.js';
@@ -58,7 +58,8 @@ export function createEgress(options: CheckedOptions): typeof fetch {
         signal: deadline.signal,
       });
       if (response.status === 407 && options.proxyFor?.(call.url)) throw new Error(`${TUNNEL} HTTP/1.1 407`);
-      const takesStream = options.streams === 'always' || acceptsStream(call.headers);
+      const accepted = call.headers.get('accept')?.toLowerCase() ?? '';
+      const takesStream = options.streams === 'always' || accepted.includes(EVENT_STREAM);
       const isStream = takesStream && response.ok && STREAMS.includes(mediaTypeOf(response));
       if (isStream) deadline.expect(idleMs, () => late(`${call.url.host} was silent for ${idleMs} ms.`));
       return toWebResponse(response, {
@@ -109,10 +110,6 @@ function parseUrl(text: string | URL): URL {
   return url;
 }
 
-function acceptsStream(headers: Headers): boolean {
-  return headers.get('accept')?.toLowerCase().includes(EVENT_STREAM) ?? false;
-}
-
 type ErrorContext = Readonly<{ signal: AbortSignal }> & Pick<CheckedOptions, 'privateHint' | 'proxyFor'>;
 
 function toEgressError(error: unknown, url: URL, { signal, privateHint, proxyFor }: ErrorContext): Error {
@@ -120,11 +117,7 @@ function toEgressError(error: unknown, url: URL, { signal, privateHint, proxyFor
   if (isLangoError(error)) return error;
   const text = errorText(error);
   if (text.includes(REFUSAL_TEXTS.port)) return blockedPort(url.host);
-  if (isAddressRefusal(text)) {
-    return new LangoError('forbidden', `${url.host} has a private or loopback address.`, {
-      hint: privateHint ?? `If that is meant, add "${url.host}" to egress.allowPrivate.`,
-    });
-  }
+  if (isAddressRefusal(text)) return privateAddress(url.host, privateHint);
   const { type, code } = (error ?? {}) as { readonly type?: unknown; readonly code?: unknown };
   if (type === 'no-redirect') {
     const message = `${url.host} responded with a redirect, which is not followed.`;

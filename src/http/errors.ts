@@ -14,20 +14,15 @@ export function errorBody(
   return { error: { code, status, message, details } };
 }
 
-/** Returns the body of the response for an error. Shows no details of a defect (any error but a `LangoError`). */
-function toErrorBody(error: unknown) {
-  if (!isLangoError(error)) return errorBody([500, 'INTERNAL'], INTERNAL_MESSAGE);
-  const details = error.violations
-    ? [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: error.violations }]
-    : [];
-  return errorBody(statusOf(error.code), adviceText(error), details);
-}
-
 /**
- * Responds with `error`, in the hot path and in express alike, and logs a defect in full. If the headers were already sent,
- * closes the connection, so that the client sees the failure.
+ * Responds with `error`, in the hot path and in express alike. Logs a defect (any error but a `LangoError`) in full, and
+ * shows nothing of it. If the headers were already sent, closes the connection, so that the client sees the failure.
  */
-export function sendError({ request, response }: FailedRequest, error: unknown, logger: Logger): void {
+export function sendError(
+  { request, response }: Pick<HttpExchange, 'request' | 'response'>,
+  error: unknown,
+  logger: Logger,
+): void {
   if (!isLangoError(error)) {
     const stack = error instanceof Error ? error.stack : undefined;
     logger.error('request failed', { error: errorText(error), stack });
@@ -38,16 +33,18 @@ export function sendError({ request, response }: FailedRequest, error: unknown, 
   }
   // Otherwise the server would read the rest of this request as the next one.
   if (!request.complete) response.setHeader('Connection', 'close');
-  const { retryAfterMs, headers = {} } = isLangoError(error) ? error : {};
+  if (!isLangoError(error)) return sendJson(response, 500, errorBody([500, 'INTERNAL'], INTERNAL_MESSAGE));
+  const { code, violations, retryAfterMs, headers = {} } = error;
   if (retryAfterMs !== undefined) {
     response.setHeader('Retry-After', Math.max(1, Math.ceil(retryAfterMs / 1000)));
   }
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  const body = toErrorBody(error);
-  sendJson(response, body.error.code, body);
+  const details = violations
+    ? [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }]
+    : [];
+  const status = statusOf(code);
+  sendJson(response, status[0], errorBody(status, adviceText(error), details));
 }
-
-type FailedRequest = Pick<HttpExchange, 'request' | 'response'>;
 
 export function sendJson(response: ServerResponse, code: number, value: unknown): void {
   const text = Buffer.from(`${JSON.stringify(value)}\n`, 'utf8');

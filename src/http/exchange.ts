@@ -13,9 +13,6 @@ import { readBytes, readJson, type BodyLimits } from './body.js';
 import { HeldBytes, type BytesInFlight } from '../core/bytes-in-flight.js';
 import { networkOf } from './rate-limit.js';
 
-/** Returns the Authorization header that the session of a browser stands for; undefined without a session. */
-type SessionAuthorization = (request: IncomingMessage, baseUrl: string) => string | undefined;
-
 /** The settings that all exchanges share. */
 export interface ExchangeOptions {
   readonly limits: BodyLimits;
@@ -24,8 +21,9 @@ export interface ExchangeOptions {
   /** Whether requests come through a proxy, which may send those of several clients over one connection. */
   readonly trustProxy: boolean;
   readonly authenticator: Authenticator;
-  /** Replaces the missing Authorization header of a request with a session. Default: there are no sessions. */
-  readonly sessionAuthorization?: SessionAuthorization | undefined;
+  /** Returns the Authorization header that the session of a browser stands for. Default: there are no sessions. */
+  readonly sessionAuthorization?:
+    ((request: IncomingMessage, baseUrl: string) => string | undefined) | undefined;
 }
 
 interface ExchangeFacts {
@@ -205,19 +203,15 @@ function headerText(header: string | readonly string[] | undefined): string {
 }
 
 /** The client certificate of the connection; undefined without TLS or without a certificate. */
-function certificateOf({ socket }: IncomingMessage): ClientCertificate | undefined {
-  if (!isSecure(socket)) return undefined;
-  const { subject, subjectaltname } = socket.getPeerCertificate();
+function certificateOf(request: IncomingMessage): ClientCertificate | undefined {
+  const socket = request.socket as Partial<TLSSocket>;
+  const { subject, subjectaltname } = socket.getPeerCertificate?.() ?? {};
   if (subject === undefined) return undefined;
   return {
     problem: socket.authorized ? undefined : problemOf(socket.authorizationError),
     subject: subject as unknown as ClientCertificate['subject'],
     alternativeNames: subjectaltname ?? '',
   };
-}
-
-function isSecure(socket: IncomingMessage['socket']): socket is TLSSocket {
-  return 'encrypted' in socket && socket.encrypted === true;
 }
 
 /** Node passes an error code here, although its types declare an error. */

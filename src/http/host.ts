@@ -5,14 +5,8 @@ import { hostInUrl, isLoopback } from '../core/addresses.js';
 import { errorText } from '../core/errors.js';
 import type { TlsMaterial } from '../core/http.js';
 import { pause, waitAtMost } from '../core/time.js';
-import {
-  SilentConnections,
-  refuseBrokenRequest,
-  cannotListen,
-  createNodeServer,
-  renewCertificates,
-} from './node-server.js';
-import { forwardedPrefix, removePrefix } from './path-prefix.js';
+import { SilentConnections, refuseBrokenRequest, cannotListen, createNodeServer } from './node-server.js';
+import { forwardedPrefix, removePrefix } from './admission.js';
 import { RequestPipeline, type PipelineOptions } from './pipeline.js';
 
 export interface HostOptions extends PipelineOptions {
@@ -93,8 +87,9 @@ export class Host {
     return { host, port: taken, origin: `${tls ? 'https' : 'http'}://${name}:${taken}` };
   }
 
+  /** Uses this certificate, and these authorities for client certificates, on new connections. */
   renewTls(tls: TlsMaterial): void {
-    renewCertificates(this.#server, tls);
+    if ('setSecureContext' in this.#server) this.#server.setSecureContext(tls);
   }
 
   /**

@@ -88,17 +88,15 @@ function verifierOf(options: AuthenticatorOptions): Verifier {
     case 'token':
       if (!options.token) throw new LangoError('invalid-config', 'The authentication token is missing.');
       return createTokenVerifier(options.token, { owner: options.owner ?? ONLY_OWNER.token, tenant: '' });
-    case 'jwt':
+    case 'jwt': {
       if (!options.jwt) throw new LangoError('invalid-config', 'The rules for tokens are missing.');
-      return issuerVerifier(options.jwt);
+      const { rules, keys, introspection } = options.jwt;
+      const signed = createJwtVerifier(rules, keys);
+      return introspection ? createIntrospectionVerifier(introspection, rules, signed) : signed;
+    }
     case 'mtls':
       return createCertificateVerifier(options.certificateName ?? 'cn');
   }
-}
-
-function issuerVerifier({ rules, keys, introspection }: NonNullable<AuthenticatorOptions['jwt']>): Verifier {
-  const signed = createJwtVerifier(rules, keys);
-  return introspection ? createIntrospectionVerifier(introspection, rules, signed) : signed;
 }
 
 /** Limits the requests of each caller, delays attempts from addresses with many failures, and audits refusals. */

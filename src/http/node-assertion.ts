@@ -44,7 +44,7 @@ export function signAssertion({ key, audience, caller, task }: AssertionFacts): 
 /** The right to do everything that the owners of a node may do. */
 const MAY_ACT = 'act';
 
-type TrustedNode = Readonly<{ name: string; keys: JwtKeys; may: readonly string[] }>;
+export type TrustedNode = Readonly<{ name: string; keys: JwtKeys; may: readonly string[] }>;
 
 /** The nodes that are trusted to name the owner of a request. */
 export interface TrustedNodes {
@@ -61,7 +61,8 @@ export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, 
     maxTokenAge: LIFETIME_SECONDS,
     requiredClaims: ['iss', 'exp', 'jti', 'sub', 'tenant'],
   };
-  const used = new UsedTokens();
+  /** The ids of used tokens, each with the time at which it may be dropped, the oldest first. */
+  const used = new BoundedCache<string, number>(USED_TOKENS_MAX);
   const thumbprints = new WeakMap<CryptoKey, Promise<string>>();
   /** The id of a key in its set is not enough: a node may give its own key the id of another node's key. */
   const thumbprintOf = async (key: CryptoKey): Promise<string> => {
@@ -80,7 +81,7 @@ export function createNodeVerifier({ nodes, audience, rightFor }: TrustedNodes, 
       const thumbprint = await thumbprintOf(key);
       if (payload.iss !== THUMBPRINT + thumbprint) throw noBearer('The token names another node.');
       const caller = callerIn(payload);
-      if (!used.add(`${payload.iss} ${payload.jti}`)) throw noBearer('The token was used before.');
+      if (!isFirstUse(`${payload.iss} ${payload.jti}`, used)) throw noBearer('The token was used before.');
       const right = credentials.path === undefined ? undefined : rightFor(credentials.path);
       const mayAsk = ({ may }: Sender) =>
         may.includes(MAY_ACT) || (right !== undefined && may.includes(right));
@@ -124,22 +125,16 @@ function mainReason({ errors }: AggregateError): never {
   );
 }
 
-/** The ids of used tokens, each until the token expires. */
-class UsedTokens {
-  /** The time at which each id may be dropped, oldest first. */
-  readonly #until = new BoundedCache<string, number>(USED_TOKENS_MAX);
-
-  /** Returns false for an id that was added before. */
-  add(id: string): boolean {
-    const now = performance.now();
-    for (const [known, until] of this.#until) {
-      if (until > now) break;
-      this.#until.take(known);
-    }
-    if (this.#until.get(id) !== undefined) return false;
-    this.#until.set(id, now + 1_000 * (LIFETIME_SECONDS + 2 * SKEW_SECONDS));
-    return true;
+/** Returns false for the id of a token that was used before. Keeps the id until the token expires. */
+function isFirstUse(id: string, used: BoundedCache<string, number>): boolean {
+  const now = performance.now();
+  for (const [known, until] of used) {
+    if (until > now) break;
+    used.take(known);
   }
+  if (used.get(id) !== undefined) return false;
+  used.set(id, now + 1_000 * (LIFETIME_SECONDS + 2 * SKEW_SECONDS));
+  return true;
 }
 
 /** The `typ` of a JWT; undefined for any other token. */

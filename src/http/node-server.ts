@@ -25,11 +25,6 @@ export function createNodeServer(
   });
 }
 
-/** Uses this certificate, and these authorities for client certificates, on new connections. */
-export function renewCertificates(server: Server | SecureServer, tls: TlsMaterial): void {
-  if ('setSecureContext' in server) server.setSecureContext(tls);
-}
-
 /** Tracks the connections that sent no request yet. Node does not count them as idle. */
 export class SilentConnections {
   readonly #sockets = new Set<Socket>();

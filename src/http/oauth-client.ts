@@ -56,16 +56,12 @@ async function openClient(options: OAuthClientOptions): Promise<Configuration> {
     });
   // An issuer may have the metadata of OpenID Connect or only those of RFC 8414.
   const configuration = await discover('oidc').catch((error: unknown) => {
-    if (!isRefused(error)) throw error;
-    return discover('oauth2');
+    const { cause } = error as { readonly cause?: unknown };
+    if (cause instanceof Response && cause.status >= 400 && cause.status < 500) return discover('oauth2');
+    throw error;
   });
   assertSameOrigin(configuration.serverMetadata().token_endpoint, issuer ?? '');
   return configuration;
-}
-
-function isRefused(error: unknown): boolean {
-  const { cause } = error as { readonly cause?: unknown };
-  return cause instanceof Response && cause.status >= 400 && cause.status < 500;
 }
 
 /** Rejects a token endpoint on another origin, because metadata from outside must not redirect the client's secret. */

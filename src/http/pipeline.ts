@@ -4,10 +4,9 @@ import { attachExchange, type HttpRoute } from '../core/http.js';
 import { Box, BoxList } from '../core/releasing-map.js';
 import { waitAtMost } from '../core/time.js';
 import type { Admission, AdmissionRules } from './admission.js';
-import { createAdmission, sendPreflight, shareWithOrigin } from './admission.js';
+import { createAdmission, forwardedPrefix, sendPreflight, shareWithOrigin } from './admission.js';
 import { sendError } from './errors.js';
 import { Exchange, type ExchangeOptions } from './exchange.js';
-import { forwardedPrefix } from './path-prefix.js';
 import { createWebApp, mountHealth, type Mount, type Problem } from './web-app.js';
 
 export interface PipelineOptions extends AdmissionRules, ExchangeOptions {

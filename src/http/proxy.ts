@@ -25,7 +25,10 @@ const DIRECT = 'direct';
  */
 export function createProxyChoice(settings: ProxySettings, version = process.versions.node): ProxyFor {
   const [secure, plain] = proxyUrls(settings);
-  if ((secure || plain) && !sendsThroughProxies(version))
+  // Since these versions, agents of node:http take `proxyEnv`.
+  const isNewEnough =
+    isAtLeast(version, '24.5') || (isAtLeast(version, '22.21') && !isAtLeast(version, '23'));
+  if ((secure || plain) && !isNewEnough)
     throw new LangoError(
       'invalid-config',
       `A proxy needs Node 22.21 or 24.5, or newer; this is ${version}.`,
@@ -38,11 +41,6 @@ export function createProxyChoice(settings: ProxySettings, version = process.ver
     const chosen = url.protocol === 'https:' ? secure : plain;
     return chosen === undefined || isLoopback(url.hostname) || isDirect(url) ? undefined : chosen;
   };
-}
-
-/** Whether agents of node:http take `proxyEnv`. */
-function sendsThroughProxies(version: string): boolean {
-  return isAtLeast(version, '24.5') || (isAtLeast(version, '22.21') && !isAtLeast(version, '23'));
 }
 
 /** Returns the proxies and what is reached without them, to show it; undefined without a proxy. */

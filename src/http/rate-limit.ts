@@ -10,16 +10,11 @@ export interface Rate {
 /** Beyond this number, the oldest bucket is dropped to limit memory; its key starts with a full bucket again. */
 const MAX_BUCKETS = 10_000;
 
-interface Bucket {
-  tokens: number;
-  at: number;
-}
-
 /** A token bucket for each key, filled at a steady rate. */
 export class RateLimit {
   readonly #rate: Rate;
   readonly #name: string;
-  readonly #buckets = new BoundedCache<string, Bucket>(MAX_BUCKETS);
+  readonly #buckets = new BoundedCache<string, { tokens: number; at: number }>(MAX_BUCKETS);
 
   /** `name` tells clients which limit refused them. */
   constructor(name: string, rate: Rate) {
@@ -63,18 +58,14 @@ const SLOWED_MS = 2_000;
 /** Maximum waiting attempts of one slowed address. Together with `SLOWED_MS` it limits how fast the address can guess. */
 const SLOWED_AT_ONCE = 32;
 
-interface Window {
-  readonly since: number;
-  failures: number;
-  waiting: number;
-}
-
 /**
  * Counts the failed authentications of each address, in windows of one minute. An address with many failures is slowed
  * down until its window ends. It is never blocked, because other clients may share it.
  */
 export class FailureCounter {
-  readonly #windows = new BoundedCache<string, Window>(MAX_ADDRESSES);
+  readonly #windows = new BoundedCache<string, { readonly since: number; failures: number; waiting: number }>(
+    MAX_ADDRESSES,
+  );
 
   /** The milliseconds for which the address stays slowed; undefined when it is not slowed. */
   slowedFor(address: string): number | undefined {

@@ -31,7 +31,8 @@ export function createCertificateVerifier(name: CertificateName): Verifier {
     if (!certificate) throw noCertificate('a client certificate is required');
     if (certificate.problem !== undefined)
       throw noCertificate(`the certificate is not trusted: ${certificate.problem}`);
-    const [owner, ...others] = name === 'cn' ? commonNames(certificate) : alternativeNames(certificate, name);
+    const [owner, ...others] =
+      name === 'cn' ? [certificate.subject['CN'] ?? []].flat() : alternativeNames(certificate, name);
     if (owner === undefined || owner === '' || owner.length > MAX_NAME_LENGTH || others.length > 0)
       throw noCertificate(`the certificate does not name exactly one ${name}`);
     // The prefix keeps owners of different auth modes apart.
@@ -68,11 +69,6 @@ function noCertificate(reason: string): LangoError {
     hint: `In this request ${reason}.`,
     headers: { 'WWW-Authenticate': 'Mutual-TLS realm="lango"' },
   });
-}
-
-function commonNames({ subject }: ClientCertificate): readonly string[] {
-  const names = subject['CN'] ?? [];
-  return typeof names === 'string' ? [names] : names;
 }
 
 /** Node writes "DNS:a, URI:b", and a value with special characters as a JSON string. */

@@ -3,7 +3,7 @@ import { evaluationRun, evaluations } from '../core/evaluations.js';
 import { comparison, forkRequest } from '../core/fork.js';
 import type { OperationTable } from '../core/operation.js';
 import { inspectedRequest, inspection } from '../core/inspection.js';
-import { agentStatus, cardFinding, knownNode, mapEdge, nodeFinding, taskTrace } from '../core/node-status.js';
+import { agentStatus, cardFinding, knownNode, mapEdge, nodeStatus, taskTrace } from '../core/node-status.js';
 import { billed, overview } from '../core/overview.js';
 import { requestReport, sentRequest } from '../core/sent-request.js';
 
@@ -23,28 +23,6 @@ const texts = z.array(z.string()).readonly();
 const content = z.custom<Buffer>((value) => Buffer.isBuffer(value));
 
 const billRow = z.object({ day: z.string(), ...billed });
-
-const familyStatus = z.object({
-  name: z.string(),
-  state: z.enum(['on', 'off', 'missing']),
-  note: z.string().optional(),
-  hint: z.string().optional(),
-});
-const nodeStatus = z.object({
-  root: z.string(),
-  model: z.string(),
-  published: texts,
-  peers: z.array(agentStatus).readonly(),
-  families: z.array(familyStatus).readonly().default([]),
-  findings: z.array(nodeFinding).readonly().default([]),
-  /** The most that the models of one owner may cost in a day, if that is limited. */
-  dailyCost: z.object({ amount: z.number(), currency: z.string() }).optional(),
-  /** The bytes that the caller's tasks take in the database, if they are limited. */
-  taskUse: z.object({ bytes: z.number(), limit: z.number() }).optional(),
-});
-
-/** The status of a node: its agents, tool families and findings. */
-export type NodeStatus = z.output<typeof nodeStatus>;
 
 /** The operations on the live runs of `lango eval` in the data folder of the server; all for operators. */
 const EVALUATION_OPERATIONS = {

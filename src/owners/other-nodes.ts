@@ -1,8 +1,7 @@
 import { isLangoError, LangoError, type ErrorCode } from '../core/errors.js';
-import type { KeepingNode } from '../core/keeping-nodes.js';
 import type { KnownNode } from '../core/node-status.js';
-import type { KeptBy, OwnerContext, Returned } from '../core/operation.js';
-import type { OperationClient, OperationTable } from '../core/operation.js';
+import type { KeepingNode, KeptBy, OperationClient, OperationTable } from '../core/operation.js';
+import type { OwnerContext, Returned } from '../core/operation.js';
 import type { DataHandlers } from './data.js';
 import { SERVER_OPERATIONS, type ServerOperations } from './operations.js';
 import type { OwnerService, OwnerParts } from './service.js';

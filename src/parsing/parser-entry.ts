@@ -1,24 +1,28 @@
+import type { File } from './document-text.js';
 import { guardProcess, toPlainError, type PlainError } from './separate-process.js';
 
-/** Parsers of bytes from outside, which may take minutes or much memory: the server can end this process (`parsers.ts`). */
+/**
+ * Loads what a kind of input is parsed with, which does not count in the time of an input, and returns the parser. Parsers of
+ * bytes from outside may take minutes or much memory: the server can end this process (`parsers.ts`).
+ */
 const PARSERS = {
-  html: async (html: string) => (await import('./html.js')).toMarkdown(html),
-  document: async ({ name, content }: { readonly name: string; readonly content: Buffer }) =>
-    (await import('./document-text.js')).readDocument(name, content),
-  text: async ({ name, content }: { readonly name: string; readonly content: Buffer }) =>
-    (await import('./document-text.js')).readText(name, content),
-};
-
-/** Loads what a kind of input is parsed with, which does not count in the time of an input. */
-const LOADERS: { readonly [Kind in ParserKind]: (input: ParserInput<Kind>) => Promise<unknown> } = {
-  html: () => import('./html.js'),
-  document: async ({ name }) => (await import('./document-text.js')).loadReader(name),
-  text: async ({ name }) => (await import('./document-text.js')).loadReader(name),
+  html: async () => (await import('./html.js')).toMarkdown,
+  document: async ({ name }: File) => {
+    const { loadReader, readDocument } = await import('./document-text.js');
+    await loadReader(name);
+    return readDocument;
+  },
+  text: async ({ name }: File) => {
+    const { loadReader, readText } = await import('./document-text.js');
+    await loadReader(name);
+    return readText;
+  },
 };
 
 export type ParserKind = keyof typeof PARSERS;
-export type ParserInput<Kind extends ParserKind> = Parameters<(typeof PARSERS)[Kind]>[0];
-export type ParserOutput<Kind extends ParserKind> = Awaited<ReturnType<(typeof PARSERS)[Kind]>>;
+type Parser<Kind extends ParserKind> = Awaited<ReturnType<(typeof PARSERS)[Kind]>>;
+export type ParserInput<Kind extends ParserKind> = Parameters<Parser<Kind>>[0];
+export type ParserOutput<Kind extends ParserKind> = Awaited<ReturnType<Parser<Kind>>>;
 
 /** A module that exports `parse`, for inputs of another kind: a file that is named `*-entry`, for the bundle. */
 export interface ParserModule<Input, Output> {
@@ -44,18 +48,16 @@ if (process.send) {
   process.on('disconnect', () => process.exit());
 }
 
-type Parse = (input: unknown) => Promise<unknown>;
+type Parse = (input: unknown) => unknown;
+type Load = (input: unknown) => Promise<Parse>;
 
 async function handle({ parser, input }: ParserRequest): Promise<void> {
-  const kind = Object.hasOwn(PARSERS, parser) ? (parser as ParserKind) : undefined;
-  const load = kind ? (LOADERS[kind] as Parse) : () => import(parser);
-  const parse: Parse = kind
-    ? (PARSERS[kind] as Parse)
-    : async (given) => ((await import(parser)) as { readonly parse: Parse }).parse(given);
-  const begin = () => void process.send!({ hasBegun: true } satisfies ParserBegin);
-  const parsed = load(input)
-    .then(begin)
-    .then(() => parse(input));
+  const ofModule: Load = async () => ((await import(parser)) as { readonly parse: Parse }).parse;
+  const load = Object.hasOwn(PARSERS, parser) ? (PARSERS[parser as ParserKind] as Load) : ofModule;
+  const parsed = load(input).then((parse) => {
+    process.send!({ hasBegun: true } satisfies ParserBegin);
+    return parse(input);
+  });
   const reply = await parsed.then(
     (output) => ({ output }),
     (error: unknown) => ({ error: toPlainError(error, 'invalid-input') }),

@@ -2,6 +2,7 @@ import { Contract } from '../core/service.js';
 import type { ChildProcess } from 'node:child_process';
 import { LangoError, serverStopping } from '../core/errors.js';
 import { scopeKey, type Scope } from '../core/task.js';
+import { abortable } from '../core/time.js';
 import type {
   ParserBegin,
   ParserInput,
@@ -41,10 +42,10 @@ const BYTES_PER_MIB = 1024 * 1024;
 /** Parses bytes from outside in processes apart from the server, started on demand, within limits of time and memory. */
 export class Parsers {
   readonly #limits: ParserLimits;
-  /** The waiting jobs by owner. The first owner is the next one to be served. */
-  readonly #waiting = new Map<string, Job[]>();
+  /** The first job whose owner is not busy is the next one to be served. */
+  readonly #waiting = new Set<Job>();
   readonly #busy = new Map<string, ParserProcess>();
-  readonly #idle: ParserProcess[] = [];
+  readonly #idle = new Set<ParserProcess>();
   #isClosed = false;
 
   constructor(limits: ParserLimits) {
@@ -70,57 +71,45 @@ export class Parsers {
     signal.throwIfAborted();
     if (this.#isClosed) throw serverStopping();
     const owner = scopeKey(scope);
-    const own = this.#waiting.get(owner) ?? [];
-    const all = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0);
-    if (own.length >= MAX_WAITING_OF_OWNER || all >= MAX_WAITING) throw tooMany();
+    if (this.#waitingOf(owner).length >= MAX_WAITING_OF_OWNER || this.#waiting.size >= MAX_WAITING)
+      throw tooMany();
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const name = typeof parser === 'string' ? parser : parser.url;
     const job: Job = { parser: name, input, owner, signal, resolve, reject };
-    const onAbort = () => this.#cancel(job);
-    signal.addEventListener('abort', onAbort, { once: true });
-    this.#waiting.set(owner, [...own, job]);
+    this.#waiting.add(job);
     this.#startNext();
     try {
-      return await promise;
+      return await abortable(promise, signal);
     } finally {
-      signal.removeEventListener('abort', onAbort);
+      this.#waiting.delete(job);
     }
   }
 
   /** Ends all processes and rejects all calls with `unavailable`. */
   close(): void {
     this.#isClosed = true;
-    for (const { reject } of [...this.#waiting.values()].flat()) reject(serverStopping());
+    for (const { reject } of this.#waiting) reject(serverStopping());
+    for (const one of [...this.#busy.values(), ...this.#idle]) one.end(serverStopping());
     this.#waiting.clear();
-    for (const one of [...this.#busy.values(), ...this.#idle.splice(0)]) one.end(serverStopping());
+    this.#idle.clear();
   }
 
-  #cancel(job: Job): void {
-    const own = this.#waiting.get(job.owner) ?? [];
-    this.#setWaiting(
-      job.owner,
-      own.filter((one) => one !== job),
-    );
-    job.reject(job.signal.reason);
-  }
-
-  #setWaiting(owner: string, jobs: Job[]): void {
-    if (jobs.length > 0) this.#waiting.set(owner, jobs);
-    else this.#waiting.delete(owner);
+  #waitingOf(owner: string): readonly Job[] {
+    return [...this.#waiting].filter((job) => job.owner === owner);
   }
 
   #startNext(): void {
     if (this.#busy.size >= this.#limits.processes) return;
-    const next = [...this.#waiting].find(([owner]) => !this.#busy.has(owner));
+    const next = [...this.#waiting].find(({ owner }) => !this.#busy.has(owner));
     if (!next) return;
-    const [owner, [job, ...others]] = next;
-    this.#setWaiting(owner, others);
-    void this.#run(job!);
+    this.#waiting.delete(next);
+    void this.#run(next);
     this.#startNext();
   }
 
   async #run(job: Job): Promise<void> {
-    const worker = this.#idle.pop() ?? new ParserProcess(this.#limits);
+    const worker = [...this.#idle].at(-1) ?? new ParserProcess(this.#limits);
+    this.#idle.delete(worker);
     this.#busy.set(job.owner, worker);
     try {
       job.resolve(await worker.run(job));
@@ -129,20 +118,15 @@ export class Parsers {
     }
     this.#busy.delete(job.owner);
     // Moves the owner to the end of the queue.
-    const others = this.#waiting.get(job.owner) ?? [];
-    this.#waiting.delete(job.owner);
-    this.#setWaiting(job.owner, others);
-    if (worker.isUsable && !this.#isClosed) this.#addIdle(worker);
-    else worker.end(serverStopping());
+    for (const own of this.#waitingOf(job.owner)) {
+      this.#waiting.delete(own);
+      this.#waiting.add(own);
+    }
+    if (worker.isUsable && !this.#isClosed) {
+      this.#idle.add(worker);
+      worker.park(IDLE_MS, () => this.#idle.delete(worker));
+    } else worker.end(serverStopping());
     this.#startNext();
-  }
-
-  #addIdle(worker: ParserProcess): void {
-    this.#idle.push(worker);
-    worker.park(IDLE_MS, () => {
-      const at = this.#idle.indexOf(worker);
-      if (at >= 0) this.#idle.splice(at, 1);
-    });
   }
 }
 
@@ -249,7 +233,7 @@ function unavailable(cause?: unknown): LangoError {
     hint: 'Try again.',
     retryable: true,
     retryAfterMs: RETRY_AFTER_MS,
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 

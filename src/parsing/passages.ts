@@ -111,16 +111,11 @@ function splitLine(text: string, line: Block): readonly Block[] {
   return segments;
 }
 
+/** The UTF-16 code units from `start` on that have the usual length in UTF-8: at least one. */
 function charactersThatFit(text: string, start: number): number {
   const candidate = text.slice(start, start + USUAL_BYTES);
-  let bytes = 0;
-  let length = 0;
-  for (const character of candidate) {
-    bytes += Buffer.byteLength(character);
-    if (bytes > USUAL_BYTES) break;
-    length += character.length;
-  }
-  return Math.max(1, length);
+  const { read } = new TextEncoder().encodeInto(candidate, new Uint8Array(USUAL_BYTES));
+  return Math.max(1, read);
 }
 
 /** Groups neighboring blocks of a section up to the usual length. A heading stays with the text that follows it. */

@@ -26,12 +26,8 @@ const BYTES_PER_MIB = 1024 * 1024;
 const HEAP_SHARE = 1 / 2;
 
 /** Starts a process for work that may take too much time or memory. It inherits nothing of the server's environment. */
-export function startProcess({
-  module,
-  beside,
-  maxMemoryBytes,
-  env = {},
-}: SeparateProcessOptions): ChildProcess {
+export function startProcess(options: SeparateProcessOptions): ChildProcess {
+  const { module, beside, maxMemoryBytes, env = {} } = options;
   const suffix = extname(beside);
   const heapMib = Math.round((maxMemoryBytes * HEAP_SHARE) / BYTES_PER_MIB);
   return fork(fileURLToPath(new URL(`./${module}${suffix}`, beside)), [String(maxMemoryBytes)], {

@@ -1,33 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import { LangoError } from '../core/errors.js';
+import { mapMembers } from '../core/json.js';
 import type { LogFields, Logger } from '../core/logger.js';
 import type { Message } from '../core/message.js';
 import type { Scrubber } from '../core/secrets.js';
 import type { EventBody } from '../core/task.js';
+import { mapTexts } from '../core/text.js';
 
 /** Scrubs texts, names of members and bytes of files in plain data. Returns the same object when nothing was found. */
 export function scrubData<T>(value: T, scrubber: Scrubber): T {
-  return scrubber.isEmpty ? value : (scrubValue(value, scrubber) as T);
-}
-
-function scrubValue(value: unknown, scrubber: Scrubber): unknown {
-  if (typeof value === 'string') return scrubber.text(value);
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) {
-    const items = value.map((item: unknown) => scrubValue(item, scrubber));
-    return items.every((item, index) => item === value[index]) ? (value as unknown) : items;
-  }
-  const isFile = 'kind' in value && value.kind === 'file';
-  let isSame = true;
-  const members = Object.entries(value).map(([name, member]: [string, unknown]) => {
-    const isBytes = isFile && name === 'bytes' && typeof member === 'string';
-    const after = isBytes ? scrubBase64(member, scrubber) : scrubValue(member, scrubber);
-    const newName = scrubber.text(name);
-    if (after !== member || newName !== name) isSame = false;
-    return [newName, after];
-  });
-  return isSame ? value : (Object.fromEntries(members) as unknown);
+  if (scrubber.isEmpty) return value;
+  return mapTexts(value, (text, isBytes) =>
+    isBytes ? scrubBase64(text, scrubber) : scrubber.text(text),
+  ) as T;
 }
 
 /** Scrubs the bytes of a file: UTF-8 as text, other content byte by byte. */
@@ -136,9 +122,7 @@ export function scrubLogger(logger: Logger, current: () => Scrubber): Logger {
 
 /** Copies errors first, because their texts are not enumerable members. */
 function scrubFields(fields: LogFields, scrubber: Scrubber): LogFields {
-  if (scrubber.isEmpty) return fields;
-  const plain = Object.entries(fields).map(([name, value]) => [name, scrubbed(value, scrubber)]);
-  return Object.fromEntries(plain) as LogFields;
+  return scrubber.isEmpty ? fields : mapMembers(fields, (value) => scrubbed(value, scrubber));
 }
 
 function scrubbed(value: unknown, scrubber: Scrubber): unknown {

@@ -10,14 +10,11 @@ const LAST_CHARACTER = 0x10ffff;
 /** A longer sequence is no escape. */
 const MAX_CHARACTERS = 16;
 const MAX_NAME = 4;
-const CONTROLS: ReadonlyMap<number, number> = new Map(
-  Object.entries({ n: 10, r: 13, t: 9, b: 8, f: 12, v: 11 }).map(([sign, code]) => [codeOf(sign), code]),
-);
-const NAMES: ReadonlyMap<string, number> = new Map(
-  Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }).map(([name, sign]) => [
-    name,
-    codeOf(sign),
-  ]),
+const byCode = <Value>(signs: Readonly<Record<string, Value>>): ReadonlyMap<number, Value> =>
+  new Map(Object.entries(signs).map(([sign, value]) => [codeOf(sign), value]));
+const CONTROLS = byCode({ n: 10, r: 13, t: 9, b: 8, f: 12, v: 11 });
+const NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }),
 );
 
 /** The digits of an escape: so many, or as many as stand before `until`. */
@@ -36,12 +33,7 @@ const OCTAL: Digits = { radix: 8, count: 3, isByte: true };
 const REFERENCE: Digits = { radix: 10, count: Infinity, until: SEMICOLON };
 const HEX_REFERENCE: Digits = { radix: 16, count: Infinity, until: SEMICOLON };
 /** The letters between a backslash and digits. */
-const AFTER_BACKSLASH: ReadonlyMap<number, Digits> = new Map(
-  Object.entries({ u: FOUR_HEX, U: { radix: 16, count: 8 }, x: TWO_HEX }).map(([sign, digits]) => [
-    codeOf(sign),
-    digits,
-  ]),
-);
+const AFTER_BACKSLASH = byCode<Digits>({ u: FOUR_HEX, U: { radix: 16, count: 8 }, x: TWO_HEX });
 
 /**
  * Reads a text as the bytes of UTF-8 that its escapes stand for: those of JSON, programming languages, URLs and HTML, also
@@ -103,7 +95,7 @@ export class Unescaper {
     if ((isFirst && code === HASH) || (isLetter(code) && this.#held.length <= MAX_NAME))
       return this.#hold(code);
     const named = code === SEMICOLON ? NAMES.get(String.fromCharCode(...this.#held.slice(1))) : undefined;
-    if (named !== undefined) this.#decode(named, position + 1);
+    if (named !== undefined) this.#decode(codeOf(named), position + 1);
     return named !== undefined;
   }
 

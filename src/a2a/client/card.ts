@@ -5,6 +5,7 @@ import { hash } from 'node:crypto';
 import { AGENT_NAME, type AgentProfile, type Skill } from '../../core/agent.js';
 import { CARD_PATH, OLD_CARD_PATH, OMITS_MEMBERS, SIGNATURE_ALGORITHMS } from '../../core/card.js';
 import { LangoError, errorText, isLangoError } from '../../core/errors.js';
+import { readAll } from '../../core/http.js';
 import { assertJsonValue, isJsonObject, parseJson, type Json, type JsonObject } from '../../core/json.js';
 import { canonicalCard } from '../translate/card-canonical.js';
 import { OUR_EXTENSIONS } from '../../core/extensions.js';
@@ -104,15 +105,9 @@ function cardUrls(url: string): readonly string[] {
 }
 
 async function readText(response: Response, maxBytes: number, what: string): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  const body: AsyncIterable<Uint8Array> | readonly [] = response.body ?? [];
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > maxBytes) throw new LangoError('too-large', `The ${what} is larger than ${maxBytes} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const bytes = await readAll(response.body, maxBytes);
+  if (bytes) return bytes.toString('utf8');
+  throw new LangoError('too-large', `The ${what} is larger than ${maxBytes} bytes.`);
 }
 
 function parseDocument(text: string, what: string): JsonObject {

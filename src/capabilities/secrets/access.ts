@@ -1,5 +1,5 @@
 import { LangoError, isLangoError, type ErrorCode } from '../../core/errors.js';
-import type { KeepingNode } from '../../core/keeping-nodes.js';
+import type { KeepingNode } from '../../core/operation.js';
 import type { Logger } from '../../core/logger.js';
 import { noScrubber, noSecrets, type SecretAccess } from '../../core/secrets.js';
 import { pause } from '../../core/time.js';

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { defineCapability, type CapabilityContext, type SentenceRow } from '../../core/capability.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
-import type { KeepingNode } from '../../core/keeping-nodes.js';
+import type { KeepingNode } from '../../core/operation.js';
 import { SECRETS } from '../../core/secrets.js';
 import { offer } from '../../core/service.js';
 import { missing, off, type ToolFamily } from '../../core/tool-family.js';

@@ -1,18 +1,9 @@
 import { signal } from '@preact/signals';
 import { shortNodeName } from '../../core/agent.js';
-import type { KnownNode } from '../../core/node-status.js';
-import type { AgentState, CardFinding } from '../../core/node-status.js';
+import type { CardFinding, KnownNode, NodeStatus } from '../../core/node-status.js';
 import { owner } from './api.js';
 
-export interface NodeStatus {
-  readonly root: string;
-  readonly model: string;
-  readonly published: readonly string[];
-  readonly peers: readonly AgentState[];
-  readonly dailyCost?: { readonly amount: number; readonly currency: string };
-  readonly taskUse?: { readonly bytes: number; readonly limit: number };
-  readonly findings?: readonly { readonly subject: string; readonly text: string; readonly hint?: string }[];
-}
+export type { NodeStatus };
 
 export interface Card {
   readonly name?: string;
