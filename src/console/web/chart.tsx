@@ -1,4 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { UsageRow } from '../../core/model.js';
+import type { NodeStatus } from './node.js';
+import { short } from './page.js';
 import type { PlotOptions, Series } from './plot.js';
 import { visible } from './parts.js';
 
@@ -44,6 +47,35 @@ export function Chart({ label, ...options }: ChartProps) {
         ))}
       </ul>
     </figure>
+  );
+}
+
+interface UsageOf extends Pick<UsageRow, 'input' | 'output' | 'cost' | 'currency'> {
+  readonly at: number;
+  readonly name: string;
+}
+
+type UsageChartsProps = Pick<ChartProps, 'times' | 'partMs'> &
+  Readonly<{ rows: readonly UsageOf[]; by?: string; limit?: NodeStatus['dailyCost'] }>;
+
+/** Tokens, and the money of each currency, by the names of the rows. `by`: the end of the labels. */
+export function UsageCharts({ rows, times, partMs, by = '', limit }: UsageChartsProps) {
+  const tokens = rows.map((row) => ({ ...row, value: row.input + row.output }));
+  const costs = rows.flatMap((row) => (row.cost ? { ...row, value: row.cost } : []));
+  return (
+    <>
+      <Chart label={`Tokens${by}`} format={short} {...{ times, partMs, series: seriesOf(tokens, times) }} />
+      {[...Map.groupBy(costs, ({ currency }) => currency)].map(([currency, ofIt]) => (
+        <Chart
+          key={currency}
+          label={`Money in ${currency}${by}`}
+          format={(value) => value.toLocaleString(undefined, { maximumSignificantDigits: 3 })}
+          limit={limit?.currency === currency ? limit.amount : undefined}
+          series={seriesOf(ofIt, times)}
+          {...{ times, partMs }}
+        />
+      ))}
+    </>
   );
 }
 

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { duration } from '../../core/duration.js';
 import type { CaseChange, CaseResult, EvaluationRun, Evaluations } from '../../core/evaluations.js';
@@ -93,40 +94,35 @@ function Matrix({ run, shown }: Readonly<{ run: EvaluationRun; shown: string }>)
     shown === 'all' || some.some((one) => (shown === 'failed' ? !one.passed : hasChanged(changeOf(one))));
   const rows = [...Map.groupBy(results, caseOf)].filter(([, some]) => isShown(some));
   const isOfFiles = new Set(results.map(({ file }) => file)).size > 1;
-  const cellsOf = (some: readonly Indexed[]) => Map.groupBy(some, variantOf);
+
   if (rows.length === 0)
     return <Note>No case is like that. Choose “{SHOWN.all}” above to see them all.</Note>;
+  const heads = ['Case', ...variants.values()];
+  const cellsFor = (some: readonly Indexed[], cellOf: (cell: readonly Indexed[]) => ComponentChildren) => {
+    const cells = Map.groupBy(some, variantOf);
+    return [...variants.keys()].map((variant) => cells.has(variant) && cellOf(cells.get(variant)!));
+  };
   return (
-    <Table caption="Cases by what they compare" heads={['Case', ...variants.values()]}>
-      <tbody>
-        {rows.map(([key, some]) => (
-          <tr key={key}>
-            <th scope="row">
-              <span class="text">{visible(some[0]!.name)}</span>
-              {isOfFiles && <small> {visible(fileName(some[0]!.file))}</small>}
-            </th>
-            {[...variants.keys()].map((variant) => {
-              const cell = cellsOf(some).get(variant);
-              return (
-                <td key={variant}>{cell && <Cell run={run} results={cell} change={changeOf(cell[0]!)} />}</td>
-              );
-            })}
-          </tr>
-        ))}
-      </tbody>
-      <tfoot>
-        <tr>
-          <th scope="row">in all</th>
-          {[...variants.keys()].map((variant) => (
-            <td key={variant}>
-              <div class="cell">
-                <Sums results={cellsOf(results).get(variant)!} currency={run.currency} />
-              </div>
-            </td>
-          ))}
-        </tr>
-      </tfoot>
-    </Table>
+    <Table
+      caption="Cases by what they compare"
+      heads={heads}
+      texts={heads.keys()}
+      rows={rows.map(([, some]) => [
+        <>
+          <span class="text">{visible(some[0]!.name)}</span>
+          {isOfFiles && <small> {visible(fileName(some[0]!.file))}</small>}
+        </>,
+        ...cellsFor(some, (cell) => <Cell run={run} results={cell} change={changeOf(cell[0]!)} />),
+      ])}
+      foot={[
+        'in all',
+        ...cellsFor(results, (cell) => (
+          <div class="cell">
+            <Sums results={cell} currency={run.currency} />
+          </div>
+        )),
+      ]}
+    />
   );
 }
 

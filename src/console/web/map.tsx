@@ -4,7 +4,7 @@ import { owner } from './api.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
 import { Icon } from './icons.js';
 import { loadNode, loadNodes, nodeName, nodeOf, type NodeStatus } from './node.js';
-import { link, Note, number, Table, useLoaded } from './page.js';
+import { Failures, link, Note, number, Table, timeWords, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
 const REFRESH_MS = 5_000;
@@ -113,21 +113,13 @@ function Edges({ edges }: Readonly<{ edges: readonly MapEdge[] }>) {
     <Table
       caption="The same as a table: the slowest agents first, then what people asked, with all that it took"
       heads={['Asks', 'Asked', 'On node', 'Tasks', 'Failed', 'Time p50', 'Time p95']}
-    >
-      <tbody>
-        {slowest.map((edge) => (
-          <tr key={`${asker(edge)} ${edge.to}`}>
-            <th scope="row">{visible(asker(edge))}</th>
-            <td>{visible(edge.to)}</td>
-            <td>{visible(nodeOf(edge.to))}</td>
-            <td class="number">{number(edge.calls)}</td>
-            <td class={edge.failed > 0 ? 'number failed' : 'number'}>{number(edge.failed)}</td>
-            <td class="number">{edge.time ? duration(edge.time.p50) : '–'}</td>
-            <td class="number">{edge.time ? duration(edge.time.p95) : '–'}</td>
-          </tr>
-        ))}
-      </tbody>
-    </Table>
+      texts={[0, 1, 2]}
+      rows={slowest.map((edge) => [
+        ...[asker(edge), edge.to, nodeOf(edge.to)].map(visible),
+        ...[number(edge.calls), <Failures count={edge.failed} />],
+        ...[edge.time?.p50, edge.time?.p95].map(timeWords),
+      ])}
+    />
   );
 }
 

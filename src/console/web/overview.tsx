@@ -4,11 +4,23 @@ import { duration } from '../../core/duration.js';
 import type { Overview, Percentiles, TaskLine } from '../../core/overview.js';
 import { PeerState } from './agents.js';
 import { newId, owner } from './api.js';
-import { Chart, partsOf, seriesOf } from './chart.js';
+import { Chart, partsOf, seriesOf, UsageCharts } from './chart.js';
 import { waitingTasks, type WaitingTask } from './inbox.js';
 import { Mark, Nothing } from './icons.js';
 import { agentsOf, knownNodes, loadNode, node, nodeOf } from './node.js';
-import { Ago, Choice, link, money, Note, number, Table, useLoaded } from './page.js';
+import {
+  Ago,
+  Choice,
+  Failures,
+  link,
+  money,
+  Note,
+  number,
+  short,
+  Table,
+  timeWords,
+  useLoaded,
+} from './page.js';
 import { visible } from './parts.js';
 import { State, titleOf } from './tasks.js';
 
@@ -141,9 +153,8 @@ function Tile({ name, value, note, kind = '', href }: TileProps) {
 }
 
 const inState = (state: string) => `${link('tasks')}?state=${state}`;
-const middle = (time: Percentiles | undefined) => (time ? duration(time.p50) : '–');
+const middle = (time: Percentiles | undefined) => timeWords(time?.p50);
 const slow = (time: Percentiles | undefined) => time && `p95 ${duration(time.p95)}`;
-const short = (value: number) => value.toLocaleString(undefined, { notation: 'compact' });
 
 type LinesProps = Readonly<{ title: string; none: string; rows: readonly ComponentChildren[] }>;
 
@@ -215,9 +226,7 @@ function Charts({ overview: { from, partMs, ended, usage } }: Readonly<{ overvie
   )
     .map((one) => ({ ...one, color: COLORS[one.name] ?? '--idle' }))
     .sort((a, b) => STATES.indexOf(a.name) - STATES.indexOf(b.name));
-  const tokens = usage.map((row) => ({ at: row.at, name: row[by], value: row.input + row.output }));
-  const currencies = [...new Set(usage.flatMap(({ cost, currency }) => (cost ? currency : [])))];
-  const costs = (of: string) => usage.filter(({ currency, cost }) => currency === of && cost);
+
   return (
     <>
       <div class="head">
@@ -231,19 +240,7 @@ function Charts({ overview: { from, partMs, ended, usage } }: Readonly<{ overvie
       </div>
       <div class="columns">
         <Chart label="Ended tasks" format={short} {...{ times, partMs, series: byState }} />
-        <Chart label="Tokens" format={short} {...{ times, partMs, series: seriesOf(tokens, times) }} />
-        {currencies.map((currency) => (
-          <Chart
-            key={currency}
-            label={`Money in ${currency}`}
-            format={(value) => value.toLocaleString(undefined, { maximumSignificantDigits: 3 })}
-            {...{ times, partMs }}
-            series={seriesOf(
-              costs(currency).map((row) => ({ at: row.at, name: row[by], value: row.cost ?? 0 })),
-              times,
-            )}
-          />
-        ))}
+        <UsageCharts rows={usage.map((row) => ({ ...row, name: row[by] }))} {...{ times, partMs }} />
       </div>
     </>
   );
@@ -255,22 +252,11 @@ function Agents({ overview: { agents } }: Readonly<{ overview: Overview }>) {
     <Table
       caption="Agents of this server, with what others delegated to them"
       heads={['Agent', 'Tasks', 'Failed', 'Time p50', 'Time p95', 'First text p50', 'First text p95']}
-    >
-      <tbody>
-        {worked.map(({ agent, tasks, failed, time, firstText }) => (
-          <tr key={agent}>
-            <th scope="row">{agent}</th>
-            <td class="number">{number(tasks)}</td>
-            <td class={failed > 0 ? 'number failed' : 'number'}>{number(failed)}</td>
-            {[time?.p50, time?.p95, firstText?.p50, firstText?.p95].map((ms, index) => (
-              <td key={index} class="number">
-                {ms === undefined ? '–' : duration(ms)}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </Table>
+      rows={worked.map(({ agent, tasks, failed, time, firstText }) => [
+        ...[agent, number(tasks), <Failures count={failed} />],
+        ...[time?.p50, time?.p95, firstText?.p50, firstText?.p95].map(timeWords),
+      ])}
+    />
   );
 }
 

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren, ComponentProps } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { duration } from '../../core/duration.js';
 
 /** The place that the address names, as in `#/tasks/AGENT/ID`. */
 export const place = signal(location.hash);
@@ -120,20 +121,32 @@ export function Note({ children }: Readonly<{ children: ComponentChildren }>) {
   );
 }
 
+type Cells = readonly ComponentChildren[];
+
+interface TableProps {
+  readonly caption: string;
+  readonly heads: readonly string[];
+  readonly rows: readonly Cells[]; // The first cell of a row is its name.
+  readonly foot?: Cells;
+  readonly texts?: Iterable<number>; // The columns that hold no figures. Default: the first one.
+}
+
 /** A table that scrolls by itself when it is wider than the page. On a narrow page each row is a card with named cells. */
-export function Table({
-  caption,
-  heads,
-  children,
-}: Readonly<{ caption: string; heads: readonly string[]; children: ComponentChildren }>) {
-  const table = useRef<HTMLTableElement>(null);
-  useLayoutEffect(() => {
-    for (const { cells } of table.current!.rows)
-      for (const [index, cell] of [...cells].entries()) cell.dataset['name'] = heads[index] ?? '';
-  });
+export function Table({ caption, heads, rows, foot, texts = [0] }: TableProps) {
+  const textual = new Set(texts);
+  const row = ([name, ...cells]: Cells, key?: number) => (
+    <tr key={key}>
+      <th scope="row">{name}</th>
+      {cells.map((cell, index) => (
+        <td key={index} class={textual.has(index + 1) ? '' : 'number'} data-name={heads[index + 1]}>
+          {cell}
+        </td>
+      ))}
+    </tr>
+  );
   return (
     <div class="table" tabIndex={0} role="region" aria-label={caption}>
-      <table ref={table}>
+      <table>
         <caption>{caption}</caption>
         <thead>
           <tr>
@@ -144,7 +157,8 @@ export function Table({
             ))}
           </tr>
         </thead>
-        {children}
+        <tbody>{rows.map(row)}</tbody>
+        {foot && <tfoot>{row(foot)}</tfoot>}
       </table>
     </div>
   );
@@ -245,6 +259,15 @@ export function Ago({ at }: { readonly at: string | undefined }) {
 }
 
 export const number = (value: number) => value.toLocaleString();
+export const short = (value: number) => value.toLocaleString(undefined, { notation: 'compact' });
+/** A time that may be unknown, in milliseconds. */
+export const timeWords = (ms: number | undefined) => (ms === undefined ? '–' : duration(ms));
+
+export const counted = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? '' : 's'}`;
+/** A number of failures. */
+export const Failures = ({ count }: Readonly<{ count: number }>) => (
+  <span class={count > 0 ? 'failed' : ''}>{number(count)}</span>
+);
 
 /** Sums of money by currency. A row without cost has no price. */
 export function money(rows: readonly { readonly cost?: number; readonly currency: string }[]): string {

@@ -167,19 +167,11 @@ export function Spending({ task }: Readonly<{ task: Task }>) {
     <Table
       caption="Tokens and money, with all delegations"
       heads={['Agent', 'Node', 'Model', 'In', 'Out', 'Money']}
-    >
-      <tbody>
-        {rows.map((row) => (
-          <tr key={`${row.node} ${row.agent} ${row.model} ${row.currency}`}>
-            <th scope="row">{row.agent}</th>
-            <td title={row.node}>{visible(nodeName(row.node))}</td>
-            <td>{row.model}</td>
-            <td class="number">{number(row.input)}</td>
-            <td class="number">{number(row.output)}</td>
-            <td class="number">{money([row]) || 'no price'}</td>
-          </tr>
-        ))}
-      </tbody>
-    </Table>
+      texts={[0, 1, 2]}
+      rows={rows.map((row) => [
+        ...[row.agent, <span title={row.node}>{visible(nodeName(row.node))}</span>, row.model],
+        ...[number(row.input), number(row.output), money([row]) || 'no price'],
+      ])}
+    />
   );
 }
