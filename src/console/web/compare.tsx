@@ -12,11 +12,6 @@ const ID_CHARACTERS = 36;
 const MOST_CHOICES = 30;
 const CHOICE_CHARACTERS = 60;
 
-interface CompareProps {
-  readonly agent: string;
-  readonly task: Task;
-}
-
 /** The newest other tasks of the agent, those that were asked the same first. */
 async function choicesFor(agent: string, task: Task): Promise<readonly Task[]> {
   const { tasks } = await listTasks(agent, { historyLength: LISTED_MESSAGES });
@@ -26,7 +21,7 @@ async function choicesFor(agent: string, task: Task): Promise<readonly Task[]> {
 }
 
 /** Two tasks side by side, from the first event at which they part. */
-export function Compare({ agent, task }: CompareProps) {
+export function Compare({ agent, task }: Readonly<{ agent: string; task: Task }>) {
   const [written, setWritten] = useState<string>();
   const { value: choices = [] } = useLoaded(() => choicesFor(agent, task), [agent, task.id]);
   const [alike] = choices.filter((one) => titleOf(one) === titleOf(task));

@@ -25,8 +25,8 @@ export function exchangeOf(span: Span, agent: string | undefined, events: readon
     if (activity.type === 'tool-call' && activity.tool !== subject) return false;
     return agent === undefined || authorOf(event) === agent;
   });
-  const begin = at === undefined ? undefined : activityOf(events[at]!);
   if (at === undefined) return {};
+  const begin = activityOf(events[at]!);
   const author = authorOf(events[at]!);
   const place = { event: at + 1 };
   if (begin?.type === 'delegation-start') return { ...place, input: begin.request };

@@ -3,7 +3,7 @@ import type { KnownNode, MapEdge } from '../../core/map.js';
 import { owner } from './api.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
 import { Icon } from './icons.js';
-import { loadNode, loadNodes, nodeName, nodeOf, type NodeStatus } from './node.js';
+import { agentsOf, loadNode, loadNodes, nodeName, nodeOf, type NodeStatus } from './node.js';
 import { Failures, link, Note, number, Table, timeWords, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
@@ -52,9 +52,10 @@ export function MapView() {
 const asker = ({ from, fromNode }: MapEdge) =>
   from === '' ? PEOPLE : fromNode === undefined ? from : `${from} on ${nodeName(fromNode)}`;
 
-function drawn({ root, published, peers }: NodeStatus, edges: readonly MapEdge[]) {
+function drawn(status: NodeStatus, edges: readonly MapEdge[]) {
+  const { root, peers } = status;
   const remote = new Map(peers.filter(({ kind }) => kind === 'remote').map((peer) => [peer.name, peer]));
-  const own = [root, ...published.filter((name) => name !== root)];
+  const own = agentsOf(status);
   const askers = new Set([PEOPLE, ...edges.map(asker)]);
   const names = new Set([...askers, ...own, ...edges.map(({ to }) => to), ...remote.keys()]);
   const most = Math.max(1, ...edges.map(({ calls }) => calls));

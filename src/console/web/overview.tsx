@@ -169,12 +169,7 @@ function Lines({ title, none, rows }: LinesProps) {
   );
 }
 
-interface LineProps {
-  readonly agent: string;
-  readonly id: string;
-  readonly title: string;
-  readonly children: ComponentChildren;
-}
+type LineProps = Pick<TaskLine, 'agent' | 'id' | 'title'> & { readonly children: ComponentChildren };
 
 const Line = ({ agent, id, title, children }: LineProps) => (
   <li>

@@ -164,13 +164,10 @@ export function Table({ caption, heads, rows, foot, texts = [0] }: TableProps) {
   );
 }
 
+type TwoClicksProps = Readonly<{ label: string; confirm: string; kind?: string; onConfirm: () => void }>;
+
 /** A button that asks once more before it acts, and forgets the first click after some seconds. */
-export function TwoClicks({
-  label,
-  confirm,
-  kind = '',
-  onConfirm,
-}: Readonly<{ label: string; confirm: string; kind?: string; onConfirm: () => void }>) {
+export function TwoClicks({ label, confirm, kind = '', onConfirm }: TwoClicksProps) {
   const [isArmed, setArmed] = useState(false);
   useEffect(() => {
     if (!isArmed) return undefined;

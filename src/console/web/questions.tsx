@@ -18,12 +18,10 @@ async function send(agent: string, { id, contextId }: WaitingTask, reply: Reply)
   await ask(agent, 'SendMessage', { message, configuration: { returnImmediately: true } });
 }
 
+type QuestionsProps = Readonly<{ agent: string; task: WaitingTask; onReply?: () => void }>;
+
 /** The questions of a task to a person, with the exact calls. Calls `onReply` once a reply was stored. */
-export function Questions({
-  agent,
-  task,
-  onReply,
-}: Readonly<{ agent: string; task: WaitingTask; onReply?: () => void }>) {
+export function Questions({ agent, task, onReply }: QuestionsProps) {
   const [notes, setNotes] = useState<Readonly<Record<string, string>>>({});
   const decide = async (reply: Reply) => {
     const say = (words: string) => setNotes((before) => ({ ...before, [reply.hash]: words }));
@@ -150,10 +148,9 @@ export function Decisions({ task: { history = [] } }: Readonly<{ task: Task }>) 
   );
 }
 
-export function GivenReply({
-  reply: { decision, text },
-  question,
-}: Readonly<{ reply: Reply; question?: Question | undefined }>) {
+type GivenReplyProps = Readonly<{ reply: Reply; question?: Question | undefined }>;
+
+export function GivenReply({ reply: { decision, text }, question }: GivenReplyProps) {
   const what = question?.tool ?? question?.text ?? 'the call';
   const isInput = question?.kind === 'input';
   const who = viewed.value?.owner ?? 'You';

@@ -13,27 +13,10 @@ import { Decisions, Questions } from './questions.js';
 import { factsOf, requestOf, State, titleOf } from './tasks.js';
 import { Spending, Tree } from './tree.js';
 import { Waterfall } from './waterfall.js';
-import {
-  activityIn,
-  authorIn,
-  forkIn,
-  hasEnded,
-  seqOf,
-  stateWords,
-  type StreamEvent,
-  type Task,
-} from './wire.js';
+import { activityIn, authorIn, forkIn, hasEnded, seqOf, stateWords } from './wire.js';
+import type { Status, StreamEvent, Task } from './wire.js';
 
-const TABS = [
-  'conversation',
-  'waterfall',
-  'events',
-  'tree',
-  'requests',
-  'artifacts',
-  'compare',
-  'raw',
-] as const;
+const TABS = ['conversation', 'waterfall', 'events', 'tree', 'requests', 'artifacts', 'compare', 'raw'];
 const ROW_PIXELS = 32;
 
 /** One task: as a conversation, as a timeline of events, with what it delegated and made, and as it was at any event. */
@@ -52,7 +35,7 @@ export function TaskView({ agent, id }: { readonly agent: string; readonly id: s
   const move = (value: number) => setAt(value >= total ? undefined : value);
   return (
     <section>
-      <Head followed={followed} task={task.value} view={view} />
+      <Head followed={followed} task={task.value} status={view.status} />
       <div class="scrubber">
         <label>
           <span>
@@ -128,11 +111,9 @@ function rememberEvent(at: number | undefined): void {
   history.replaceState(null, '', at === undefined ? path : `${path}?event=${at}`);
 }
 
-function Head({
-  followed: { agent, id },
-  task,
-  view: { status },
-}: Readonly<{ followed: Followed; task: Task; view: View }>) {
+type HeadProps = Readonly<{ followed: Followed; task: Task; status: Status }>;
+
+function Head({ followed: { agent, id }, task, status }: HeadProps) {
   const { note, act } = useAction();
   const isOver = hasEnded(task.status.state);
   const fork = forkIn(task);

@@ -29,7 +29,7 @@ class TaskPages {
     this.#filter = {
       historyLength: isWhole ? SEARCHED_MESSAGES : LISTED_MESSAGES,
       ...(isWhole && { includeArtifacts: true }),
-      ...(state === '' ? {} : { status: `TASK_STATE_${state}` }),
+      ...(state !== '' && { status: `TASK_STATE_${state}` }),
     };
   }
 
@@ -53,10 +53,7 @@ class TaskPages {
   }
 
   async #read(pageToken: string): Promise<TaskPage> {
-    const page = await listTasks(this.#agent, {
-      ...this.#filter,
-      ...(pageToken === '' ? {} : { pageToken }),
-    });
+    const page = await listTasks(this.#agent, { ...this.#filter, ...(pageToken !== '' && { pageToken }) });
     this.total = page.totalSize ?? 0;
     return page;
   }
@@ -64,11 +61,8 @@ class TaskPages {
 
 /** The words by which people know a task: what was asked first, as far as it is known. */
 export function titleOf(task: Pick<Task, 'id' | 'history'>): string {
-  const { id } = task;
-  const asked = messagesOf(task);
-  const words = requestOf(task) || undefined;
-  const file = asked.flatMap(({ parts }) => parts.flatMap(({ filename = '' }) => filename || [])).at(0);
-  return (words ?? file ?? id).slice(0, TITLE_CHARACTERS);
+  const files = messagesOf(task).flatMap(({ parts }) => parts.map(({ filename }) => filename));
+  return (requestOf(task) || files.find(Boolean) || task.id).slice(0, TITLE_CHARACTERS);
 }
 
 const messagesOf = ({ history = [] }: Pick<Task, 'history'>) =>
@@ -168,10 +162,7 @@ export function TasksView() {
       </div>
       {tasks.length > 0 || isLoading || fault ? (
         <Note>
-          {fault ||
-            (isLoading
-              ? 'Loading the tasks…'
-              : countWords(found.length, tasks.length, { total, isSearching }))}
+          {fault || (isLoading ? 'Loading the tasks…' : countWords({ found, tasks, total, isSearching }))}
         </Note>
       ) : (
         <Nothing icon="tasks">
@@ -194,13 +185,14 @@ export function TasksView() {
   );
 }
 
-function countWords(
-  found: number,
-  known: number,
-  { total, isSearching }: Readonly<{ total: number; isSearching: boolean }>,
-): string {
-  if (found < known)
-    return `${number(found)} of ${number(known)} tasks match${isSearching ? '; searching on…' : '.'}`;
+type Counts = Readonly<
+  Record<'found' | 'tasks', readonly unknown[]> & { total: number; isSearching: boolean }
+>;
+
+function countWords({ found, tasks, total, isSearching }: Counts): string {
+  const known = tasks.length;
+  if (found.length < known)
+    return `${number(found.length)} of ${number(known)} tasks match${isSearching ? '; searching on…' : '.'}`;
   return `${number(Math.max(total, known))} tasks, newest first.`;
 }
 

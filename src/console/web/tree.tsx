@@ -78,19 +78,16 @@ function Agent({ span, below }: Readonly<{ span: Span; below: Below }>) {
   const own = below.get(span.id) ?? [];
   const work = workOf(span, below);
   const tools = work.filter(({ name }) => name.startsWith('execute_tool '));
-  const state = textIn(span, 'error.type') ?? textIn(span, 'lango.state');
   const isOver = span.endedAt !== undefined;
+  const told = textIn(span, 'error.type') ?? textIn(span, 'lango.state');
+  const state = told ?? (isOver ? 'completed' : 'working');
   return (
     <li>
       <p>
         <Name agent={agent} child={textIn(span, 'lango.child.task')} task={own[0]} />{' '}
         <span class="facts">
-          {isOver && /required/.test(state ?? '')
-            ? 'asked a question'
-            : isOver
-              ? stateWords(state ?? 'completed')
-              : stateWords(state ?? 'working')}
-          , {duration((span.endedAt ?? Date.now()) - span.startedAt)}, {spentWords(span, below).join(', ')}
+          {isOver && /required/.test(state) ? 'asked a question' : stateWords(state)},{' '}
+          {duration((span.endedAt ?? Date.now()) - span.startedAt)}, {spentWords(span, below).join(', ')}
         </span>
       </p>
       {tools.length > 0 && (
@@ -114,12 +111,10 @@ function Agent({ span, below }: Readonly<{ span: Span; below: Below }>) {
   );
 }
 
+type NameProps = Readonly<{ agent: string; child: string | undefined; task: Span | undefined }>;
+
 /** Leads to the task of a delegation, wherever it ran. `task` is the span of that task, where it is known here. */
-function Name({
-  agent,
-  child,
-  task,
-}: Readonly<{ agent: string; child: string | undefined; task: Span | undefined }>) {
+function Name({ agent, child, task }: NameProps) {
   const status = node.value;
   const claimed = task && textIn(task, 'lango.node.claimed_url');
   const url = (task && textIn(task, 'lango.node.url')) ?? claimed;

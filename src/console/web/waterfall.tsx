@@ -16,11 +16,7 @@ const ZOOM = 1.6;
 const NARROWEST = 1 / 10_000;
 const PAN = 0.2;
 
-interface Bar {
-  readonly span: Span;
-  readonly depth: number;
-  readonly isCritical: boolean;
-}
+type Bar = Readonly<{ span: Span; depth: number; isCritical: boolean }>;
 
 /** The part of the time axis in sight, as shares of the whole. */
 type Sight = Readonly<{ from: number; to: number }>;
@@ -135,12 +131,7 @@ function criticalPath(root: Span, below: Below): ReadonlySet<string> {
   return path;
 }
 
-interface Scale {
-  readonly start: number;
-  readonly length: number;
-  readonly end: number;
-  readonly sight: Sight;
-}
+type Scale = Readonly<{ start: number; length: number; end: number; sight: Sight }>;
 
 /** The place of a time in sight, as a share of the width. */
 const placeOf = ({ start, length, sight: { from, to } }: Scale, time: number) =>
@@ -198,9 +189,7 @@ function BarRow({ bar: { span, depth, isCritical }, scale, below, isChosen, onCh
   const failed = textIn(span, 'error.type') === undefined ? '' : 'failed';
   const time = duration(endedAt - startedAt) + (span.endedAt === undefined ? '…' : '');
   const brief = [failed && textIn(span, 'error.type'), time].filter(Boolean).join(' · ');
-  const more = spentFacts(span, below)
-    .map((words) => ` · ${words}`)
-    .join('');
+  const more = ['', ...spentFacts(span, below)].join(' · ');
   const isWide = isWideBar(left, right);
   return (
     <Button
