@@ -29,7 +29,8 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
   } else {
     await withOwner(SERVER_OPERATIONS, { flags, env }, async (owner) => {
       await addBill(groups, owner, (row) => row[by]);
-      if (by === 'node') nodes = await nodeNames(owner);
+      // Without a running server only the node whose data folder it is has a name.
+      if (by === 'node') nodes = new Map((await owner.readNodes({})).nodes.map(({ id, name }) => [id, name]));
     });
   }
   const json = [...groups.values()].map(({ name, currency, usage: { rows = [], ...tokens } }) => ({
@@ -51,14 +52,6 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
     return `${names[index]!.padEnd(width)}  ${tokens}  ${money}`;
   });
   return { json: { by, bill: json }, lines: lines.length > 0 ? lines : ['No model was used yet.'] };
-}
-
-/** Reads the names of nodes by their ids: without a running server that of the node whose data folder it is. */
-async function nodeNames(
-  owner: Pick<OperationClient<ServerOperations>, 'readNodes'>,
-): Promise<ReadonlyMap<string, string>> {
-  const { nodes } = await owner.readNodes({});
-  return new Map(nodes.map(({ id, name }) => [id, name]));
 }
 
 async function addBill(

@@ -53,11 +53,8 @@ class Chat {
   /** Ends with the conversation. */
   #standing: StandingApprovals;
 
-  constructor(
-    connection: Connection,
-    { flags, terminal }: Call<ChatFlags>,
-    capabilities: readonly Capability[],
-  ) {
+  constructor(connection: Connection, call: Call<ChatFlags>, capabilities: readonly Capability[]) {
+    const { flags, terminal } = call;
     this.#connection = connection;
     this.#terminal = terminal;
     this.#flags = flags;

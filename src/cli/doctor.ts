@@ -123,13 +123,8 @@ function readDatabase(file: string): readonly CheckResult[] {
   }
 }
 
-interface ServerState {
-  readonly finding: CheckResult;
-  /** The report of the running server with this configuration; undefined when no server runs. */
-  readonly status?: NodeStatus;
-}
-
-async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<ServerState> {
+/** `status`: the report of the running server with this configuration; undefined when no server runs. */
+async function findServer(call: DoctorCall, { config }: LoadedConfig) {
   const isNamed = (call.flags.url ?? call.env.url) !== undefined;
   if (!isNamed && config.server.port === 0 && (await runningPort(config.home)) === undefined)
     return { finding: ok('server', 'takes a free port at each start') };

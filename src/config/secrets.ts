@@ -72,12 +72,10 @@ function markedIn(schema: SettingsSchema, settings: Settings): readonly string[]
     // Of the address of a proxy, only the password is a secret.
     if (kind !== 'secret' || group === 'egress') return value;
     if (typeof value === 'string') found.push(value);
-    else
-      found.push(
-        ...Object.values(value as object)
-          .map(withoutScheme)
-          .filter(isLong),
-      );
+    else {
+      const headers = Object.values(value as object).map(withoutScheme);
+      found.push(...headers.filter(isLong));
+    }
     return value;
   });
   return found;
