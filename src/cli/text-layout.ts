@@ -1,5 +1,4 @@
-import { layOutTable, type LayoutOptions } from './table-layout.js';
-import { widthOf } from './text-width.js';
+import { layOutTable, widthOf, type LayoutOptions } from './table-layout.js';
 
 type Style = 'bold' | 'italic' | 'cyan';
 

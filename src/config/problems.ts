@@ -33,12 +33,11 @@ export function problemsError(problems: readonly Problem[], hint: string): Lango
 /** `sources`: the variables and flags that values came from, by key. */
 export function toProblem(
   { path, about, text }: Finding,
-  source: Readonly<Record<'locate' | 'locateKey', (path: Path) => string>>,
-  sources: ReadonlyMap<string, string> = new Map(),
+  source: { locate(path: Path, about?: Finding['about']): string },
+  sources?: ReadonlyMap<string, string>,
 ): Problem {
   const key = keyOf(path);
-  const inFile = about === 'key' ? source.locateKey(path) : source.locate(path);
-  return { at: sources.get(key) ?? inFile, key, text };
+  return { at: sources?.get(key) ?? source.locate(path, about), key, text };
 }
 
 type Issue = z.core.$ZodIssue;
@@ -79,9 +78,8 @@ function unionFindings(
 function issueText(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
-      if (issue.message.endsWith('received undefined')) return 'is missing';
-      return `must be ${oneOf(expectations(issue))}`;
     case 'invalid_value':
+      if (issue.message.endsWith('received undefined')) return 'is missing';
       return `must be ${oneOf(expectations(issue))}`;
     case 'too_small':
       return `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${amount(issue.minimum, issue)}`;

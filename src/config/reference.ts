@@ -1,3 +1,4 @@
+import { defined } from '../core/json.js';
 import { ENV_VARIABLES } from './env.js';
 import type { KeySchema, Leaf, SettingsSchema } from './schema.js';
 import { alternatives, leavesOf, valuesOf } from './schema.js';
@@ -22,9 +23,7 @@ function withVariables(schema: KeySchema): KeySchema {
     one.items === undefined ? one : { ...one, items: withVariables(one.items) },
   );
   return {
-    ...(description === undefined ? {} : { description }),
-    ...(fallback === undefined ? {} : { default: fallback }),
-    ...(writeOnly === undefined ? {} : { writeOnly }),
+    ...defined({ description, default: fallback, writeOnly }),
     anyOf: checks.every(({ type }) => type === 'array') ? checks : [...checks, VARIABLE_SCHEMA],
   };
 }
