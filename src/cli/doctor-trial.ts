@@ -128,10 +128,7 @@ async function askModel(check: string, model: ModelProvider): Promise<CheckResul
   return fail(check, `${model.id}: ${failure}`, advice);
 }
 
-interface Warning {
-  readonly text: string;
-  readonly fields: LogFields;
-}
+type Warning = Readonly<{ text: string; fields: LogFields }>;
 
 function recordingLogger() {
   const warnings: Warning[] = [];

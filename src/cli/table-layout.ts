@@ -67,13 +67,11 @@ function widthsOf(
   rows: readonly (readonly string[])[],
   { columns }: LayoutOptions,
 ): readonly number[] | undefined {
-  const count = rows[0]?.length ?? 0;
-  const widest = (index: number, measure: (cell: string) => number) =>
-    Math.max(GAP, ...rows.map((cells) => measure(cells[index]!)));
-  const indexes = Array.from({ length: count }, (_, index) => index);
-  const widths = indexes.map((index) => widest(index, widthOf));
-  const least = indexes.map((index) => widest(index, (cell) => Math.max(...cell.split(' ').map(widthOf))));
-  const room = columns - GAP * count - 1;
+  const widest = (measure: (cell: string) => number) =>
+    rows[0]!.map((_, index) => Math.max(GAP, ...rows.map((cells) => measure(cells[index]!))));
+  const widths = widest(widthOf);
+  const least = widest((cell) => Math.max(...cell.split(' ').map(widthOf)));
+  const room = columns - GAP * widths.length - 1;
   const total = (given: readonly number[]) => given.reduce((sum, width) => sum + width, 0);
   if (total(least) > room) return undefined;
   for (let over = total(widths) - room; over > 0; over -= 1) {

@@ -20,13 +20,7 @@ export interface Deployment {
 interface Container {
   image: string;
   readonly name: string;
-  readonly env: Variable[];
-}
-
-interface Variable {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: object;
+  readonly env: { readonly name: string; readonly value?: string; readonly valueFrom?: object }[];
 }
 
 /** The parts of a manifest that the command reads or changes. */

@@ -86,11 +86,7 @@ function partWords(time: number, partMs: number): string {
   return new Date(time).toLocaleString(undefined, { ...day, ...zone });
 }
 
-interface Valued {
-  readonly at: number;
-  readonly name: string;
-  readonly value: number;
-}
+type Valued = Readonly<{ at: number; name: string; value: number }>;
 
 /** The sums of values by name and part of time, the largest first; small ones together. */
 export function seriesOf(values: readonly Valued[], times: readonly number[]): readonly Series[] {

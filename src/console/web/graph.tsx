@@ -143,24 +143,18 @@ function endsOf(from: Placed, to: Placed, share: number) {
 function Words({ edge, from, to, isNarrow, place, share }: EdgeProps) {
   const { words, kind = '' } = edge;
   if (words === '') return null;
-  if (isNarrow) {
-    const y = to.y + NARROW_HEIGHT + 5 + place * EDGE_ROOM;
+  if (isNarrow)
     return (
-      <text class={`edge ${kind}`} x={to.x + 12} y={y}>
+      <text class={`edge ${kind}`} x={to.x + 12} y={to.y + NARROW_HEIGHT + 5 + place * EDGE_ROOM}>
         {cut(`← ${from.name}: ${words}`, NARROW_CHARACTERS)}
       </text>
     );
-  }
   const { isForward, y1, x2, y2 } = endsOf(from, to, share);
+  const [x, anchor] = isForward ? [x2 - 12, 'end'] : [x2 + 12, 'start'];
   // On the side of the line's end where the line does not come from.
   const y = y1 < y2 ? y2 + BELOW : y2 - ABOVE;
   return (
-    <text
-      class={`edge ${kind}`}
-      x={isForward ? x2 - 12 : x2 + 12}
-      y={y}
-      text-anchor={isForward ? 'end' : 'start'}
-    >
+    <text class={`edge ${kind}`} x={x} y={y} text-anchor={anchor}>
       <title>{visible(words)}</title>
       {cut(words, WORDS_CHARACTERS)}
     </text>

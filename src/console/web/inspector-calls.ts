@@ -106,12 +106,7 @@ function messageOf(text: string, transport: Expected['transport'], isNew: boolea
   return { messageId, role: 'ROLE_USER', [isNew ? 'parts' : 'content']: [{ text }] };
 }
 
-interface Call {
-  readonly address: string;
-  readonly token: string;
-  readonly expects: Expected;
-  readonly params: object;
-}
+type Call = Readonly<{ address: string; token: string; expects: Expected; params: object }>;
 
 /** The request of an operation, as it goes over the wire. Throws for an address that is none. */
 export function requestOf({ address, token, expects, params }: Call): InspectedRequest {
@@ -126,15 +121,12 @@ export function requestOf({ address, token, expects, params }: Call): InspectedR
     ...authorization(token),
   };
   if (transport === 'JSONRPC') {
-    const body = JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: version === '1.0' ? operation : old,
-      params,
-    });
-    const type = { 'content-type': 'application/json' };
-    const path = `${base || '/'}${url.search}`;
-    return { origin: url.origin, path, method: 'POST', headers: { ...headers, ...type }, body, expects };
+    const method = version === '1.0' ? operation : old;
+    return {
+      ...{ origin: url.origin, path: `${base || '/'}${url.search}`, method: 'POST', expects },
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    };
   }
   const { taskId, ...others } = params as { readonly id?: string; readonly taskId?: string };
   const { id = '', ...unnamed } = others;
@@ -169,14 +161,8 @@ function grpcRequestOf({ address, token, expects, params }: Call): InspectedRequ
     ? `/lf.a2a.v1.A2AService/${operation}`
     : `/a2a.v1.A2AService/${OLD_METHODS[operation] ?? operation}`;
   const headers = { ...(isNew && { 'a2a-version': version }), ...authorization(token) };
-  return {
-    origin: new URL(address).origin,
-    path,
-    method: 'POST',
-    headers,
-    body: JSON.stringify(params),
-    expects,
-  };
+  const body = JSON.stringify(params);
+  return { origin: new URL(address).origin, path, method: 'POST', headers, body, expects };
 }
 
 /** In 0.3 all paths begin with `/v1`, also where the address of the interface does not end so. */

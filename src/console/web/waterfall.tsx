@@ -245,17 +245,12 @@ function looksOf(span: Span): Readonly<{ kind: string; icon: IconName; words: st
       return { kind: 'wait', icon: 'waits', words: 'waits for you' };
     case 'wait_for_retry':
       return { kind: 'wait', icon: 'again', words: 'waits to ask the model again' };
-    default:
-      return { kind: 'agent', ...agentLooks(span, words) };
+    default: {
+      const far = span.kind === 'client' ? farNodeOf(words) : undefined;
+      if (far === undefined) return { kind: 'agent', icon: 'agents', words };
+      return { kind: 'agent', icon: 'remote', words: `${words} on ${far}` };
+    }
   }
-}
-
-/** A delegation to a remote agent, with the name of its node. */
-function agentLooks(span: Span, words: string) {
-  const far = span.kind === 'client' ? farNodeOf(words) : undefined;
-  return far === undefined
-    ? ({ icon: 'agents', words } as const)
-    : ({ icon: 'remote', words: `${words} on ${far}` } as const);
 }
 
 /** Whether a step is on another node. */
