@@ -96,9 +96,7 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
     .action(actionsOf(act, () => import('./mcp-serve.js'))('serveMcp'));
   addCapabilityCommands(program, capabilities, act);
   addConfigCommands(group('config', 'check and show the configuration'), act);
-  addDatabaseCommands(program, act);
-  addDeployCommands(group('deploy', 'run the configuration elsewhere'), act);
-  addDoctorCommand(program, act);
+  addOperatingCommands(program, act);
   throwErrors(program, 'lango');
   return program;
 }
@@ -272,30 +270,22 @@ function addDataCommands(data: Command, capabilities: readonly Capability[], act
     .action(action('deleteData'));
 }
 
-function addDatabaseCommands(program: Command, act: Act): void {
-  const backups = actionsOf(act, () => import('./backup.js'));
+/** Adds the commands for the database, for other places to run, and for faults. */
+function addOperatingCommands(program: Command, act: Act): void {
+  const database = actionsOf(act, () => import('./database.js'));
   withFolders(withJson(program.command('backup <file>')))
     .description('copy the database into a new file, also while the server runs')
-    .action(backups('backup'));
+    .action(database('backup'));
   withFolders(withJson(program.command('restore <file>')))
     .description('put a backup in place of the database, while no server runs')
-    .action(backups('restore'));
+    .action(database('restore'));
   withFolders(withJson(program.command('migrate')))
     .description('move the embedded database into the PostgreSQL database of the configuration')
     .option('--from <database>', 'sqlite:FILE; default: the database in the data folder')
     .option('--schema', 'move nothing: only make or upgrade the tables')
-    .action(actionsOf(act, () => import('./migrate.js'))('migrate'));
-}
+    .action(database('migrate'));
 
-function addDoctorCommand(program: Command, act: Act): void {
-  withServer(program.command('doctor').description('find what keeps Lango from working here'))
-    .option('--model', 'also send the model a tiny request')
-    .option('--database', 'read the whole database instead, also of a running server')
-    .option('--json', 'one JSON object')
-    .action(actionsOf(act, () => import('./doctor.js'))('doctor'));
-}
-
-function addDeployCommands(deploy: Command, act: Act): void {
+  const deploy = program.command('deploy').description('run the configuration elsewhere');
   withFolders(deploy.command('kubernetes'))
     .description('print manifests for a cluster, with the configuration file')
     .addOption(
@@ -307,6 +297,12 @@ function addDeployCommands(deploy: Command, act: Act): void {
     .option('--registry <address>', 'where the cluster gets the images lango and lango-full')
     .option('--tag <tag>', 'their tag; default: this version')
     .action(actionsOf(act, () => import('./config.js'))('deployKubernetes'));
+
+  withServer(program.command('doctor').description('find what keeps Lango from working here'))
+    .option('--model', 'also send the model a tiny request')
+    .option('--database', 'read the whole database instead, also of a running server')
+    .option('--json', 'one JSON object')
+    .action(actionsOf(act, () => import('./doctor.js'))('doctor'));
 }
 
 function addKeyCommands(keys: Command, act: Act): void {
