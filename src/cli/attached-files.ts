@@ -64,11 +64,7 @@ async function read(file: string): Promise<Buffer> {
 }
 
 /** The parts of files, as the agent's card takes them. Rejects with `content-type-not-supported` for another type. */
-export async function partsFor(
-  files: readonly AttachedFile[],
-  connection: Connection,
-  agent: string | undefined,
-): Promise<readonly Part[]> {
+export async function partsFor(files: readonly AttachedFile[], connection: Connection, agent?: string) {
   if (files.length === 0) return [];
   const { defaultInputModes: modes } = await ask(connection, connection.client.card(agent), agent);
   if (!Array.isArray(modes) || modes.length === 0) return files.map(({ part }) => part);
@@ -105,10 +101,7 @@ export function toPath(word: string): string | undefined {
 }
 
 /** Saves files and data of artifacts into a folder, replacing none. Returns lines: what was saved, and where the rest is. */
-export async function saveArtifacts(
-  artifacts: readonly Artifact[],
-  folder: string,
-): Promise<readonly string[]> {
+export async function saveArtifacts(artifacts: readonly Artifact[], folder: string) {
   const saved: string[] = [];
   const left: string[] = [];
   const contents = artifacts.flatMap((artifact) =>

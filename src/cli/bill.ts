@@ -16,6 +16,7 @@ interface BillFlags extends OwnerFlags {
 }
 
 type Row = ResultOf<ServerOperations['readBill']>['rows'][number];
+type Bills = Pick<OperationClient<ServerOperations>, 'readBill'>;
 type Groups = Map<string, { name: string; currency: string; usage: Usage }>;
 
 /** `lango bill`: tokens and money by agent, model, day or node; for operators by owner. */
@@ -54,11 +55,7 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
   return { json: { by, bill: json }, lines: lines.length > 0 ? lines : ['No model was used yet.'] };
 }
 
-async function addBill(
-  groups: Groups,
-  owner: Pick<OperationClient<ServerOperations>, 'readBill'>,
-  nameOf: (row: Row) => string,
-): Promise<void> {
+async function addBill(groups: Groups, owner: Bills, nameOf: (row: Row) => string): Promise<void> {
   for await (const { rows } of pagesOf((after) => owner.readBill({ after }))) {
     for (const each of rows) {
       const { day: _, ...row } = each;

@@ -127,10 +127,7 @@ export function overridesOf({ home, config: configFile }: FolderFlags) {
 }
 
 /** Loads the configuration that the flags of a command name, for this purpose. Throws `invalid-config`. */
-export function loadConfigOf(
-  { flags, env }: Where<FolderFlags>,
-  purpose: LoadOptions['purpose'] = 'data',
-): Promise<LoadedConfig> {
+export function loadConfigOf({ flags, env }: Where<FolderFlags>, purpose: LoadOptions['purpose'] = 'data') {
   return loadConfig({ env, overrides: overridesOf(flags), purpose });
 }
 

@@ -107,10 +107,7 @@ export async function checkPort({ server: { host, port } }: Config): Promise<Che
 }
 
 /** Checks gRPC. The port is tried when no server with this configuration runs. */
-export async function checkGrpc(
-  { server: { host, grpc } }: Config,
-  isRunning: boolean,
-): Promise<CheckResult> {
+export async function checkGrpc({ server: { host, grpc } }: Config, isRunning: boolean) {
   const { enabled, port } = grpc;
   if (!enabled) return ok('grpc', 'off (server.grpc.enabled: true switches it on)');
   const busy = isRunning || port === 0 ? undefined : await busyPort(host, port);

@@ -8,12 +8,12 @@ import type { Capability } from '../core/capability.js';
 import { addCapabilityCommands } from './capability-commands.js';
 import { forgettable } from './data.js';
 
-const MAX_PORT = 65_535;
-const MAX_PAGE = 100;
+const PORT = wholeNumber(0, 65_535);
+const PAGE = wholeNumber(1, 100);
 const DEFAULT_PAGE = 20;
-const MAX_PARALLEL = 100;
+const PARALLEL = wholeNumber(1, 100);
 const DEFAULT_PARALLEL = 4;
-const MAX_AT = 1_000_000_000;
+const EVENT = wholeNumber(1, 1_000_000_000);
 
 /** Every command with its flags. */
 export function createProgram(act: Act, capabilities: readonly Capability[]): Command {
@@ -26,7 +26,7 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
 
   withFolders(program.command('serve').description('run the server'))
     .option('--host <address>', 'address to listen on')
-    .option('--port <number>', 'port to listen on; 0 takes a free one', wholeNumber(0, MAX_PORT))
+    .option('--port <number>', 'port to listen on; 0 takes a free one', PORT)
     .option('--json', 'print one line of JSON when the server is ready')
     .option('--accept-damage', 'start although acknowledged data is missing in the database')
     .action(actionsOf(act, () => import('./serve.js'))('serve'));
@@ -156,7 +156,7 @@ function addTaskCommands(tasks: Command, act: Act): void {
     .description('list the newest tasks')
     .addOption(new Option('--state <state>', 'only tasks in this state').choices(TASK_STATES))
     .option('--context <id>', 'only tasks of this conversation')
-    .option('--limit <number>', 'the number of tasks', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
+    .option('--limit <number>', 'the number of tasks', PAGE, DEFAULT_PAGE)
     .action(action('listTasks'));
   add('get <id>')
     .description('show one task with its answer')
@@ -188,11 +188,7 @@ function addReplayCommands(program: Command, act: Act): void {
     .action(actionsOf(act, () => import('./replay.js'))('replay'));
   withAgents(withJson(program.command('fork <task>')))
     .description('go on from an event of a task as a new task; nothing before it is done again')
-    .option(
-      '--at <number>',
-      'the last event to share; default: the last before the end',
-      wholeNumber(1, MAX_AT),
-    )
+    .option('--at <number>', 'the last event to share; default: the last before the end', EVENT)
     .option('--model <name>', 'ask this model')
     .option('--instruction <file>', "the text in place of the agent's instruction")
     .option('--message <text>', 'add this message')
@@ -224,12 +220,7 @@ function addEvalCommands(program: Command, act: Act): void {
     )
     .option('--run <name>', 'with --live: the name of the run; the same name goes on with it')
     .option('--budget <money>', 'with --live: the most that the whole run may cost', amount)
-    .option(
-      '--parallel <number>',
-      'with --live: the most cases at once',
-      wholeNumber(1, MAX_PARALLEL),
-      DEFAULT_PARALLEL,
-    )
+    .option('--parallel <number>', 'with --live: the most cases at once', PARALLEL, DEFAULT_PARALLEL)
     .option('--record', 'with --live: the tasks of cases that pass become their records')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--compare <run>', 'say what became better or worse since a live run, or a file of --json')
@@ -241,7 +232,7 @@ function addEvalCommands(program: Command, act: Act): void {
       "only such tasks: 'agent=NAME state=STATE since=7d'; default: of the root agent",
     )
     .option('--out <folder>', 'write to this folder', 'evals')
-    .option('--limit <number>', 'the number of tasks', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
+    .option('--limit <number>', 'the number of tasks', PAGE, DEFAULT_PAGE)
     .action(actionsOf(act, () => import('./eval-new.js'))('newCases'));
   withFolders(withJson(evaluate.command('drift')))
     .description('show how many tasks would be asked something else now, by the nightly comparison')

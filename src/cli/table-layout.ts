@@ -63,10 +63,7 @@ function ruleOf(width: number, line: string, align: Align): string {
 }
 
 /** The widths of the columns; undefined when a word of each would not fit. */
-function widthsOf(
-  rows: readonly (readonly string[])[],
-  { columns }: LayoutOptions,
-): readonly number[] | undefined {
+function widthsOf(rows: readonly (readonly string[])[], { columns }: LayoutOptions) {
   const widest = (measure: (cell: string) => number) =>
     rows[0]!.map((_, index) => Math.max(GAP, ...rows.map((cells) => measure(cells[index]!))));
   const widths = widest(widthOf);
@@ -82,11 +79,7 @@ function widthsOf(
 }
 
 /** The lines of one row, each with its cells filled up to the widths. */
-function linesOf(
-  cells: readonly string[],
-  widths: readonly number[],
-  aligns: readonly Align[],
-): readonly (readonly string[])[] {
+function linesOf(cells: readonly string[], widths: readonly number[], aligns: readonly Align[]) {
   const broken = cells.map((cell, index) => breakCell(cell, widths[index]!));
   const height = Math.max(...broken.map(({ length }) => length));
   return Array.from({ length: height }, (_, at) =>

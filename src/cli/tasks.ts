@@ -168,11 +168,7 @@ function toJson({ stateAt, agent, ...task }: ListedTask) {
 }
 
 /** Finds a task and its agent by id, or by a beginning or end unique among the newest tasks. Rejects with `not-found`. */
-export async function locateTask(
-  connection: Connection,
-  given: string,
-  agent: string | undefined,
-): Promise<ListedTask> {
+export async function locateTask(connection: Connection, given: string, agent: string | undefined) {
   const alike = SHORT_ID.test(given) ? await tasksLike(connection, given, agent) : [];
   if (alike.length > 1) {
     const names = alike.map((task) => `${task.id} (${safeLine(requestOf(task), TEXT_CHARACTERS)})`);

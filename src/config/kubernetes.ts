@@ -65,10 +65,8 @@ export async function kubernetesManifests(loaded: LoadedConfig, deployment: Depl
 }
 
 /** Gives a manifest its namespace and its images. */
-function place(
-  { kind, metadata, spec }: Manifest,
-  { namespace, registry, tag = packageVersion() }: Deployment,
-): void {
+function place({ kind, metadata, spec }: Manifest, deployment: Deployment): void {
+  const { namespace, registry, tag = packageVersion() } = deployment;
   if (kind === 'Namespace') metadata.name = namespace;
   else metadata.namespace = namespace;
   const pod = kind === 'Deployment' ? spec!.template.spec : { containers: [] };

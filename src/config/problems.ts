@@ -41,6 +41,7 @@ export function toProblem(
 }
 
 type Issue = z.core.$ZodIssue;
+type UnionIssue = Extract<Issue, { code: 'invalid_union' }>;
 
 type SchemasAt = (path: Path) => readonly KeySchema[];
 
@@ -64,14 +65,10 @@ export function findingsOf(
 }
 
 /** The findings of the branch that matches the kind of the value, or one finding that lists what every branch expects. */
-function unionFindings(
-  issue: Extract<Issue, { code: 'invalid_union' }>,
-  schemasAt: SchemasAt,
-  path: Path,
-): readonly Finding[] {
-  const matching = issue.errors.find((branch) => branch.every((inner) => inner.path.length > 0));
+function unionFindings({ errors }: UnionIssue, schemasAt: SchemasAt, path: Path): readonly Finding[] {
+  const matching = errors.find((branch) => branch.every((inner) => inner.path.length > 0));
   if (matching !== undefined) return findingsOf(matching, schemasAt, path);
-  const expected = issue.errors.flatMap((branch) => branch.slice(0, 1).flatMap(expectations));
+  const expected = errors.flatMap((branch) => branch.slice(0, 1).flatMap(expectations));
   return [{ path, about: 'value', text: `must be ${oneOf(expected)}` }];
 }
 

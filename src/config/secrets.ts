@@ -30,11 +30,7 @@ export interface Secrets {
   readonly metricsToken: string | undefined;
 }
 
-export function secretsOf(
-  schema: SettingsSchema,
-  settings: Settings,
-  { model }: Pick<Config, 'model'>,
-): Secrets {
+export function secretsOf(schema: SettingsSchema, settings: Settings, { model }: Config): Secrets {
   const { auth, a2a, metrics, storage, telemetry } = settings;
   return {
     token: auth.token,
@@ -73,16 +69,14 @@ function markedIn(schema: SettingsSchema, settings: Settings): readonly string[]
     if (kind !== 'secret' || group === 'egress') return value;
     if (typeof value === 'string') found.push(value);
     else {
-      const headers = Object.values(value as object).map(withoutScheme);
-      found.push(...headers.filter(isLong));
+      const headers = Object.values(value as Readonly<Record<string, string>>);
+      const plain = headers.map((header) => header.replace(/^(Bearer|Basic) /i, ''));
+      found.push(...plain.filter(({ length }) => length >= SECRET_MIN_LENGTH));
     }
     return value;
   });
   return found;
 }
-
-const withoutScheme = (header: string): string => header.replace(/^(Bearer|Basic) /i, '');
-const isLong = ({ length }: string): boolean => length >= SECRET_MIN_LENGTH;
 
 /** Every value, for the redaction of the log. */
 export function secretValues({ token, marked, inAddresses }: Secrets): readonly string[] {

@@ -12,8 +12,6 @@ export interface Draft {
   readonly files: Signal<readonly File[]>;
 }
 
-const newDraft = (words = ''): Draft => ({ text: signal(words), files: signal<readonly File[]>([]) });
-
 export function addFiles({ files }: Draft, more: FileList | null | undefined): void {
   files.value = [...files.value, ...(more ?? [])];
 }
@@ -26,9 +24,9 @@ export const leave = (contextId: string, words: string) => left.set(contextId, w
 
 /** The draft of a conversation, with a text that was left for it. */
 export function draftOf(contextId: string): Draft {
-  const draft = newDraft(left.get(contextId));
+  const words = left.get(contextId) ?? '';
   left.delete(contextId);
-  return draft;
+  return { text: signal(words), files: signal<readonly File[]>([]) };
 }
 
 const MESSAGE_ID = 'message';

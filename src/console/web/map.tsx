@@ -83,11 +83,7 @@ function drawn(status: NodeStatus, edges: readonly MapEdge[]) {
 }
 
 /** Agents that nobody asked yet hang below the root agent, which may ask them. */
-function unused(
-  [root = '', ...own]: readonly string[],
-  remote: Iterable<string>,
-  edges: readonly MapEdge[],
-): readonly GraphEdge[] {
+function unused([root = '', ...own]: readonly string[], remote: Iterable<string>, edges: readonly MapEdge[]) {
   const asked = new Set(edges.map(({ to }) => to));
   const first = asked.has(root) ? [] : [{ from: PEOPLE, to: root, words: '', kind: 'idle' }];
   const rest = [...own, ...remote].filter((name) => !asked.has(name));

@@ -83,18 +83,8 @@ function Figures({ overview, waiting }: Loaded) {
     <>
       <ul class="tiles" aria-label="Figures">
         <Tile name="Running" value={number(running.length)} href={inState('WORKING')} />
-        <Tile
-          name="Waiting for you"
-          value={number(waiting.length)}
-          kind={waiting.length > 0 ? 'waits' : ''}
-          href={link('approvals')}
-        />
-        <Tile
-          name="Failed"
-          value={number(failed)}
-          kind={failed > 0 ? 'failed' : ''}
-          href={inState('FAILED')}
-        />
+        <Tile name="Waiting for you" value={number(waiting.length)} kind="waits" href={link('approvals')} />
+        <Tile name="Failed" value={number(failed)} kind="failed" href={inState('FAILED')} />
         <Tile name="Completed" value={number(count('completed'))} href={inState('COMPLETED')} />
         <Tile name="Time of a task" value={middle(figures?.time)} note={slow(figures?.time)} />
         <Tile name="First text" value={middle(figures?.firstText)} note={slow(figures?.firstText)} />
@@ -137,7 +127,7 @@ interface TileProps {
   readonly name: string;
   readonly value: string;
   readonly note?: string | undefined;
-  readonly kind?: string;
+  readonly kind?: string; // How it looks while it is not zero.
   readonly href?: string;
 }
 
@@ -145,7 +135,7 @@ function Tile({ name, value, note, kind = '', href }: TileProps) {
   const content = (
     <>
       <span>{name}</span>
-      <b class={kind}>{value}</b>
+      <b class={value === '0' ? '' : kind}>{value}</b>
       <small>{note}</small>
     </>
   );

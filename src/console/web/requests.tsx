@@ -13,15 +13,11 @@ const MATCHES = {
   unknown: 'The record holds no hash of the request, so it may differ from what was sent.',
 };
 
-/** The turn that the address names; empty for the last one. */
-function stepInPlace(): string {
-  const [, turn] = /\?turn=(\d{1,6})$/.exec(place.value) ?? [];
-  return turn === undefined ? '' : `t${turn}`;
-}
-
 /** The request of each turn, with marks on the parts that the turn before did not have. */
 export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
-  const [step, setStep] = useState(stepInPlace());
+  const [, turn] = /\?turn=(\d{1,6})$/.exec(place.value) ?? [];
+  // The turn that the address names; empty for the last one.
+  const [step, setStep] = useState(turn === undefined ? '' : `t${turn}`);
   const { value, fault } = useLoaded(
     () => owner<SentRequest>(`tasks/${encodeURIComponent(id)}/request${step === '' ? '' : `?step=${step}`}`),
     [id, step],

@@ -22,7 +22,9 @@ const ROW_PIXELS = 32;
 /** One task: as a conversation, as a timeline of events, with what it delegated and made, and as it was at any event. */
 export function TaskView({ agent, id }: { readonly agent: string; readonly id: string }) {
   const followed = useFollowed(agent, id);
-  const [at, setAt] = useState(eventInPlace());
+  // The address may name an event, so that a link shows the task as it was.
+  const [, event] = /\?event=(\d{1,9})$/.exec(place.value) ?? [];
+  const [at, setAt] = useState(event === undefined ? undefined : Number(event));
   const { task, events, count, fault, isAway } = followed;
   const total = count.value;
   const shown = Math.min(at ?? total, total);
@@ -99,12 +101,6 @@ function Fork({ agent, id, at }: Readonly<{ agent: string; id: string; at: numbe
 }
 
 const AWAY = 'The connection is lost. The page continues as soon as the server responds.';
-
-/** The event that the address names, so that a link shows the task as it was. */
-function eventInPlace(): number | undefined {
-  const [, event] = /\?event=(\d{1,9})$/.exec(place.value) ?? [];
-  return event === undefined ? undefined : Number(event);
-}
 
 function rememberEvent(at: number | undefined): void {
   const [path] = place.value.split('?');

@@ -89,12 +89,6 @@ export function useTitle(agent: string, task: Task, most = LISTED_MESSAGES): str
   return titles.get(id) ?? (isCut ? '…' : titleOf(task));
 }
 
-/** The state that the address asks for, so that a link shows the tasks in it. */
-function stateInPlace(): string {
-  const [, state = ''] = /\?state=(\w+)$/.exec(place.value) ?? [];
-  return STATES.includes(state) ? state : '';
-}
-
 const FOUND_CHARACTERS = 80;
 
 /** Returns the text around the words that were searched for: empty when the title has them, undefined when no text does. */
@@ -111,7 +105,9 @@ function foundIn(task: Task, words: string): string | undefined {
 export function TasksView() {
   const status = node.value;
   const [agent, setAgent] = useState<string>();
-  const [state, setState] = useState(stateInPlace());
+  // The address may ask for a state, so that a link shows the tasks in it.
+  const [, asked = ''] = /\?state=(\w+)$/.exec(place.value) ?? [];
+  const [state, setState] = useState(STATES.includes(asked) ? asked : '');
   const [search, setSearch] = useState('');
   const [, draw] = useState(0);
   const pages = useRef<TaskPages | undefined>(undefined);
