@@ -14,12 +14,7 @@ import { safeLine } from '../terminal/safe-text.js';
 import type { Terminal } from '../terminal/terminal.js';
 
 /** A file that goes along with a message. */
-export interface AttachedFile {
-  readonly name: string;
-  readonly type: string;
-  readonly bytes: number;
-  readonly part: Part;
-}
+export type AttachedFile = Readonly<{ name: string; type: string; bytes: number; part: Part }>;
 
 /** More than any server takes by default. The server says what it takes (`server.limits.bodyBytes`). */
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -11,9 +11,7 @@ import { withOwner, type OwnerFlags } from './owner-client.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report } from '../terminal/terminal.js';
 
-interface BillFlags extends OwnerFlags {
-  readonly by: 'agent' | 'model' | 'day' | 'node' | 'owner';
-}
+type BillFlags = OwnerFlags & { readonly by: 'agent' | 'model' | 'day' | 'node' | 'owner' };
 
 type Row = ResultOf<ServerOperations['readBill']>['rows'][number];
 type Bills = Pick<OperationClient<ServerOperations>, 'readBill'>;

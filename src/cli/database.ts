@@ -44,10 +44,7 @@ async function databaseOf(call: Call<FolderFlags>) {
   throw new LangoError('invalid-input', 'The database of this configuration is in memory.', { hint });
 }
 
-interface MigrateFlags extends FolderFlags {
-  readonly from?: string;
-  readonly schema?: boolean;
-}
+type MigrateFlags = FolderFlags & { readonly from?: string; readonly schema?: boolean };
 
 const FROM = /^sqlite:(.+)$/;
 

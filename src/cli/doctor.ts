@@ -17,13 +17,8 @@ import type { Diagnosis } from '../core/capability.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
 
-interface DoctorFlags extends ConnectionFlags {
-  readonly model?: boolean;
-  readonly database?: boolean;
-  readonly json?: boolean;
-}
-
-type DoctorCall = Call<DoctorFlags>;
+type DoctorFlags = Readonly<{ model?: boolean; database?: boolean; json?: boolean }>;
+type DoctorCall = Call<ConnectionFlags & DoctorFlags>;
 
 /** `lango doctor`: checks everything that the server needs, and changes nothing. */
 export async function doctor(call: DoctorCall): Promise<Report> {

@@ -15,10 +15,7 @@ import { counted } from '../core/text.js';
 import { safeLine, safeText } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
 
-export interface TaskFlags extends ConnectionFlags {
-  readonly agent?: string;
-  readonly json?: boolean;
-}
+export type TaskFlags = ConnectionFlags & { readonly agent?: string; readonly json?: boolean };
 
 /** `agent`: undefined for all agents. `limit`: 1 to 100. */
 interface TaskFilter {

@@ -37,12 +37,12 @@ export async function loadCardFiles(folder: string): Promise<Map<string, CardFil
   });
   const names = files.filter((name) => name.endsWith(EXTENSION)).sort();
   const results = await Promise.all(names.map((name) => loadCardFile(folder, name)));
-  const problems = results.flatMap((result) => ('problems' in result ? result.problems : []));
+  const problems = results.flatMap(({ problems = [] }) => problems);
   if (problems.length > 0) throw problemsError(problems, 'Correct the agent card files.');
-  return new Map(results.flatMap((result) => ('card' in result ? [[result.card.name, result.card]] : [])));
+  return new Map(results.flatMap(({ card }) => (card ? [[card.name, card]] : [])));
 }
 
-type CardResult = { readonly card: CardFile } | { readonly problems: readonly Problem[] };
+type CardResult = Readonly<{ card?: CardFile; problems?: readonly Problem[] }>;
 
 async function loadCardFile(folder: string, fileName: string): Promise<CardResult> {
   const file = join(folder, fileName);

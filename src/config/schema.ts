@@ -163,11 +163,7 @@ export function valuesOf({ additionalProperties }: KeySchema): KeySchema | undef
 }
 
 /** A key that holds a value. Keys of list entries are as `remoteAgents[].url`, those of map entries as `servers.NAME.url`. */
-export interface Leaf {
-  readonly key: string;
-  readonly schema: KeySchema;
-  readonly required: boolean;
-}
+export type Leaf = Readonly<{ key: string; schema: KeySchema; required: boolean }>;
 
 /** Stands for the name of a map entry. */
 export const ENTRY = 'NAME';

@@ -7,10 +7,7 @@ import { sizeOf } from './parts.js';
 import type { Message } from './wire.js';
 
 /** The message that a person is about to send. */
-export interface Draft {
-  readonly text: Signal<string>;
-  readonly files: Signal<readonly File[]>;
-}
+export type Draft = Readonly<{ text: Signal<string>; files: Signal<readonly File[]> }>;
 
 export function addFiles({ files }: Draft, more: FileList | null | undefined): void {
   files.value = [...files.value, ...(more ?? [])];

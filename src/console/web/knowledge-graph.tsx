@@ -4,12 +4,7 @@ import { Graph, type GraphEdge, type GraphNode } from './graph.js';
 import { Button, counted, Field, Note, number, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
-interface Triple {
-  readonly subject: string;
-  readonly predicate: string;
-  readonly object: string;
-  readonly sources?: readonly string[];
-}
+type Triple = Readonly<{ subject: string; predicate: string; object: string; sources?: readonly string[] }>;
 
 type ReadPage = (after?: string) => Promise<Readonly<{ items: readonly unknown[]; next?: string }>>;
 
