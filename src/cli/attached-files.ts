@@ -120,11 +120,8 @@ export async function saveFilesOf(
   (await saveArtifacts(artifacts, folder)).forEach(terminal.note);
 }
 
-interface Content {
-  readonly name: string;
-  /** Undefined for a file that is elsewhere; `name` is its address. */
-  readonly content: Buffer | undefined;
-}
+/** `content`: undefined for a file that is elsewhere; `name` is then its address. */
+type Content = Readonly<{ name: string; content: Buffer | undefined }>;
 
 function contentOf(part: Part, { id, name }: Artifact): readonly Content[] {
   const called = part.filename ?? name ?? id;

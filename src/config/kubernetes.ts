@@ -7,7 +7,7 @@ import { describeConfig } from './describe.js';
 import type { LoadedConfig } from './load.js';
 import { packageRoot, packageVersion } from './package-root.js';
 import { LangoError } from '../core/errors.js';
-import { isJsonObject, type Json } from '../core/json.js';
+import { isJsonObject, mapMembers, type Json } from '../core/json.js';
 
 /** The shape of the deployment, its namespace, and the source of its images. */
 export interface Deployment {
@@ -104,6 +104,5 @@ function configure(manifests: readonly Manifest[], given: Json): void {
 /** The groups of both, with the values of `given` where it has some. A list replaces a list. */
 function over(own: Json | undefined, given: Json): Json {
   if (!isJsonObject(own) || !isJsonObject(given)) return given;
-  const merged = Object.entries(given).map(([key, value]) => [key, over(own[key], value!)] as const);
-  return { ...own, ...Object.fromEntries(merged) };
+  return { ...own, ...mapMembers(given, (value, key) => over(own[key], value!)) };
 }

@@ -132,12 +132,7 @@ function RemoteAgent({ peer, root, onChange }: RemoteAgentProps) {
       {note && <Note>{note}</Note>}
       <p class="buttons">
         <a href={link('chat', root, newId())}>Try it: ask {root} for it</a>
-        <TwoClicks
-          label="Remove"
-          confirm={`Really remove ${name}`}
-          kind="danger"
-          onConfirm={() => void remove()}
-        />
+        <TwoClicks label="Remove" confirm={`Really remove ${name}`} kind="danger" onConfirm={remove} />
       </p>
     </section>
   );

@@ -108,14 +108,8 @@ export function BillView() {
     <section>
       <h2>Bill</h2>
       <div class="filters">
-        <Choice label="By" value={group} names={offered} onChoose={(name) => setGroup(name as Group)} />
-        <Choice
-          label="Of"
-          value={day}
-          names={['', ...days]}
-          wordsOf={(name) => name || 'all days'}
-          onChoose={setDay}
-        />
+        <Choice label="By" value={group} names={offered} onChoose={setGroup} />
+        <Choice label="Of" value={day} names={days} none="all days" onChoose={setDay} />
         <Button onClick={reload}>
           <Icon name="again" /> Read again
         </Button>

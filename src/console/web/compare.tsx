@@ -43,8 +43,8 @@ export function Compare({ agent, task }: Readonly<{ agent: string; task: Task }>
         <Choice
           label="With another task"
           value={known?.id ?? ''}
-          names={['', ...choices.map(({ id }) => id)]}
-          wordsOf={(id) => choiceWords(choices.find((one) => one.id === id))}
+          names={Object.fromEntries(choices.map((one) => [one.id, choiceWords(one)]))}
+          none="choose one"
           onChoose={setWritten}
         />
         <Field label="Compare with the task (id)" size={ID_CHARACTERS} value={other} onText={setWritten} />
@@ -63,8 +63,7 @@ export function Compare({ agent, task }: Readonly<{ agent: string; task: Task }>
   );
 }
 
-function choiceWords(task: Task | undefined): string {
-  if (!task) return 'choose one';
+function choiceWords(task: Task): string {
   const { state, timestamp } = task.status;
   const time = timestamp === undefined ? '' : dateTime(timestamp);
   return visible(`${titleOf(task).slice(0, CHOICE_CHARACTERS)} – ${stateWords(state)}, ${time}`);

@@ -15,11 +15,7 @@ const CHANGES: Readonly<Partial<Record<CaseChange['change'], { icon: IconName; k
   ...{ better: { icon: 'better', kind: 'completed' }, worse: { icon: 'worse', kind: 'failed' } },
   ...{ unclear: { icon: 'unclear' }, new: { icon: 'added' } },
 };
-const SHOWN = {
-  all: 'all cases',
-  failed: 'cases that failed',
-  changed: 'cases that changed',
-};
+const SHOWN = { all: 'all cases', failed: 'cases that failed', changed: 'cases that changed' };
 
 const fileName = (path: string) => path.split(/[/\\]/).at(-1)!;
 const variantOf = ({ model, instruction }: Varied) => JSON.stringify([model, instruction]);
@@ -41,7 +37,7 @@ async function load(name: string, before: string) {
 /** A run: its cases by what they compare, and what changed since another run. */
 export function RunView({ name }: Readonly<{ name: string }>) {
   const [before, setBefore] = useState('');
-  const [shown, setShown] = useState('all');
+  const [shown, setShown] = useState<keyof typeof SHOWN>('all');
   const { value, fault } = useLoaded(() => load(name, before), [before]);
   if (!value) return <Note>{fault || 'Loading the run…'}</Note>;
   const { run, others } = value;
@@ -61,18 +57,13 @@ export function RunView({ name }: Readonly<{ name: string }>) {
           <Choice
             label="Compared with"
             value={run.before ?? ''}
-            names={run.before === undefined ? ['', ...others] : others}
-            wordsOf={(one) => (one === '' ? 'no run' : visible(one))}
+            names={others}
+            none={run.before === undefined ? 'no run' : undefined}
+            wordsOf={visible}
             onChoose={setBefore}
           />
         )}
-        <Choice
-          label="Show"
-          value={shown}
-          names={Object.keys(SHOWN)}
-          wordsOf={(one) => SHOWN[one as keyof typeof SHOWN]}
-          onChoose={setShown}
-        />
+        <Choice label="Show" value={shown} names={SHOWN} onChoose={setShown} />
       </div>
       {fault && <Note>{fault}</Note>}
       <Matrix run={run} shown={shown} />

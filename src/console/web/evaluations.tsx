@@ -76,8 +76,9 @@ function Runs() {
           <Choice
             label="Cases of"
             value={file}
-            names={['', ...files]}
-            wordsOf={(name) => (name === '' ? 'all files' : visible(name))}
+            names={files}
+            none="all files"
+            wordsOf={visible}
             onChoose={setFile}
           />
         )}

@@ -172,27 +172,21 @@ function Caller({ address, token, expects, setExpects, onSent }: CallerProps) {
     const isThere = operationsOf(next.version).includes(next.operation);
     setExpects(isThere ? next : { ...next, operation: 'SendMessage' });
   };
+  const choices = [
+    ['Operation', 'operation', operationsOf(expects.version)],
+    ['Transport', 'transport', TRANSPORTS],
+    ['Version', 'version', VERSIONS],
+  ] as const;
   return (
     <section class="card" aria-label="A call">
       <div class="filters">
-        <Choice
-          label="Operation"
-          value={expects.operation}
-          names={operationsOf(expects.version)}
-          onChoose={(operation) => choose({ operation })}
-        />
-        <Choice
-          label="Transport"
-          value={expects.transport}
-          names={TRANSPORTS}
-          onChoose={(transport) => choose({ transport: transport as Expected['transport'] })}
-        />
-        <Choice
-          label="Version"
-          value={expects.version}
-          names={VERSIONS}
-          onChoose={(version) => choose({ version: version as Expected['version'] })}
-        />
+        {choices.map(([label, name, names]) => (
+          <Choice
+            key={name}
+            {...{ label, names, value: expects[name] }}
+            onChoose={(chosen) => choose({ [name]: chosen })}
+          />
+        ))}
         {takes.map((field) => (
           <Field
             key={field}

@@ -41,19 +41,13 @@ async function load(hours: string): Promise<Loaded> {
 
 /** The first page: what works, what waits, what failed, and what it took. */
 export function OverviewView() {
-  const [hours, setHours] = useState('24');
+  const [hours, setHours] = useState<keyof typeof SPANS>('24');
   const { value, fault } = useLoaded(() => load(hours), [hours], REFRESH_MS);
   return (
     <section class="overview" aria-busy={!value}>
       <div class="head">
         <h2>Overview</h2>
-        <Choice
-          label="Of"
-          value={hours}
-          names={Object.keys(SPANS)}
-          wordsOf={(name) => SPANS[name as keyof typeof SPANS]}
-          onChoose={setHours}
-        />
+        <Choice label="Of" value={hours} names={SPANS} onChoose={setHours} />
       </div>
       {fault && <Note>{fault}</Note>}
       {value ? <Figures {...value} /> : !fault && <Empty />}
@@ -216,12 +210,7 @@ function Charts({ overview: { from, partMs, ended, usage } }: Readonly<{ overvie
     <>
       <div class="head">
         <h3>Over time</h3>
-        <Choice
-          label="Tokens and money by"
-          value={by}
-          names={['model', 'agent']}
-          onChoose={(name) => setBy(name as typeof by)}
-        />
+        <Choice label="Tokens and money by" value={by} names={['model', 'agent']} onChoose={setBy} />
       </div>
       <div class="columns">
         <Chart label="Ended tasks" format={short} {...{ times, partMs, series: byState }} />

@@ -89,14 +89,18 @@ type FieldProps = ComponentProps<'input'> & Readonly<{ label: string; onText?: (
 /** The text that a person wrote into a field of a form, by its name. */
 export const writtenIn = (form: HTMLFormElement, name: string) => new FormData(form).get(name) as string;
 
-export function Choice({ label, value, names: offered, wordsOf = (name) => name, onChoose }: ChoiceProps) {
+export function Choice<Name extends string>(props: ChoiceProps<Name>) {
+  const { label, value, names: offered, none, wordsOf = (name) => name, onChoose } = props;
+  const options =
+    offered instanceof Array ? offered.map((name) => [name, wordsOf(name)]) : Object.entries<string>(offered);
   return (
     <label>
       {label}{' '}
-      <select value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
-        {offered.map((name) => (
+      <select value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value as Name)}>
+        {none !== undefined && <option value="">{none}</option>}
+        {options.map(([name, words]) => (
           <option key={name} value={name}>
-            {wordsOf(name)}
+            {words}
           </option>
         ))}
       </select>
@@ -104,12 +108,13 @@ export function Choice({ label, value, names: offered, wordsOf = (name) => name,
   );
 }
 
-type ChoiceProps = Readonly<{
+type ChoiceProps<Name extends string> = Readonly<{
   label: string;
-  value: string;
-  names: readonly string[];
-  wordsOf?: (name: string) => string;
-  onChoose: (name: string) => void;
+  value: Name;
+  names: readonly Name[] | Readonly<Record<Name, string>>; // A record has the words of each name.
+  none?: string | undefined; // Offers the empty name too, with these words.
+  wordsOf?: (name: Name) => string;
+  onChoose: (name: Name) => void;
 }>;
 
 /** Says why nothing can be seen: it loads, it failed, or there is nothing. */
@@ -164,7 +169,7 @@ export function Table({ caption, heads, rows, foot, texts = [0] }: TableProps) {
   );
 }
 
-type TwoClicksProps = Readonly<{ label: string; confirm: string; kind?: string; onConfirm: () => void }>;
+type TwoClicksProps = Readonly<{ label: string; confirm: string; kind?: string; onConfirm: () => unknown }>;
 
 /** A button that asks once more before it acts, and forgets the first click after some seconds. */
 export function TwoClicks({ label, confirm, kind = '', onConfirm }: TwoClicksProps) {

@@ -9,9 +9,8 @@ import { hasEnded, stateWords, textOf, usageIn, waits, type Task } from './wire.
 
 const REFRESH_MS = 5_000;
 const ROW_PIXELS = 64;
-const STATES = ['', 'SUBMITTED', 'WORKING', 'INPUT_REQUIRED', 'COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
-
-const choiceWords = (state: string) => (state === '' ? 'all' : stateWords(state.replaceAll('_', '-')));
+const STATES = ['SUBMITTED', 'WORKING', 'INPUT_REQUIRED', 'COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
+const STATE_NAMES = Object.fromEntries(STATES.map((state) => [state, stateWords(state)]));
 
 /** Reads the tasks of an agent page by page, and again and again what has changed. */
 class TaskPages {
@@ -147,7 +146,7 @@ export function TasksView() {
       <h2>Tasks</h2>
       <div class="filters">
         <Choice label="Agent" value={chosen!} names={agentsOf(status)} onChoose={setAgent} />
-        <Choice label="State" value={state} names={STATES} wordsOf={choiceWords} onChoose={setState} />
+        <Choice label="State" value={state} names={STATE_NAMES} none="all" onChoose={setState} />
         <Field
           label="Search in all that was said"
           type="search"
