@@ -10,12 +10,7 @@ import { LangoError } from '../core/errors.js';
 import { isJsonObject, mapMembers, type Json } from '../core/json.js';
 
 /** The shape of the deployment, its namespace, and the source of its images. */
-export interface Deployment {
-  readonly shape: string;
-  readonly namespace: string;
-  readonly registry?: string;
-  readonly tag?: string;
-}
+export type Deployment = Readonly<{ shape: string; namespace: string; registry?: string; tag?: string }>;
 
 interface Container {
   image: string;

@@ -31,17 +31,10 @@ export function exchangeOf(span: Span, agent: string | undefined, events: readon
   const place = { event: at + 1 };
   if (begin?.type === 'delegation-start') return { ...place, input: begin.request };
   const later = events.slice(at + 1);
-  if (begin?.type === 'tool-call') {
-    const result = later
-      .map(activityOf)
-      .find((one) => one?.type === 'tool-result' && one.tool === begin.tool);
-    return {
-      ...place,
-      input: begin.arguments,
-      ...(result?.type === 'tool-result' && { output: result.text }),
-    };
-  }
-  return { ...place, output: outputAfter(later, author) };
+  if (begin?.type !== 'tool-call') return { ...place, output: outputAfter(later, author) };
+  const result = later.map(activityOf).find((one) => one?.type === 'tool-result' && one.tool === begin.tool);
+  const output = result?.type === 'tool-result' && { output: result.text };
+  return { ...place, input: begin.arguments, ...output };
 }
 
 const isRunStart = (event: StreamEvent) =>

@@ -18,49 +18,37 @@ export type Written = Readonly<Partial<Record<FieldName, string>>>;
 interface Operation {
   /** Its method of JSON-RPC in 0.3; undefined where 0.3 has no such operation. */
   readonly old?: string;
-  readonly http: (
-    task: string,
-    config: string,
-  ) => Readonly<{ method: 'GET' | 'POST' | 'DELETE'; path: string }>;
+  /** Its method and path over HTTP, with the places of the ids. */
+  readonly http: string;
   readonly streams?: true;
   readonly takes: readonly FieldName[];
 }
 
-const get = (path: string) => ({ method: 'GET', path }) as const;
-const post = (path: string) => ({ method: 'POST', path }) as const;
-const configs = (task: string) => `/tasks/${task}/pushNotificationConfigs`;
 const streams = true;
+const CONFIGS = '/tasks/{task}/pushNotificationConfigs';
 const OLD_CONFIG = 'tasks/pushNotificationConfig';
 
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
-  SendMessage: { old: 'message/send', http: () => post('/message:send'), takes: ['text'] },
-  SendStreamingMessage: {
-    ...{ old: 'message/stream', http: () => post('/message:stream'), takes: ['text'], streams },
-  },
-  GetTask: { old: 'tasks/get', http: (task) => get(`/tasks/${task}`), takes: ['task'] },
-  ListTasks: { http: () => get('/tasks'), takes: [] },
-  CancelTask: { old: 'tasks/cancel', http: (task) => post(`/tasks/${task}:cancel`), takes: ['task'] },
+  SendMessage: { old: 'message/send', http: 'POST /message:send', takes: ['text'] },
+  SendStreamingMessage: { old: 'message/stream', http: 'POST /message:stream', takes: ['text'], streams },
+  GetTask: { old: 'tasks/get', http: 'GET /tasks/{task}', takes: ['task'] },
+  ListTasks: { http: 'GET /tasks', takes: [] },
+  CancelTask: { old: 'tasks/cancel', http: 'POST /tasks/{task}:cancel', takes: ['task'] },
   SubscribeToTask: {
-    ...{ old: 'tasks/resubscribe', takes: ['task'], streams },
-    http: (task) => post(`/tasks/${task}:subscribe`),
+    ...{ old: 'tasks/resubscribe', http: 'POST /tasks/{task}:subscribe', takes: ['task'], streams },
   },
   CreateTaskPushNotificationConfig: {
-    ...{ old: `${OLD_CONFIG}/set`, takes: ['task', 'webhook', 'secret'] },
-    http: (task) => post(configs(task)),
+    ...{ old: `${OLD_CONFIG}/set`, http: `POST ${CONFIGS}`, takes: ['task', 'webhook', 'secret'] },
   },
   GetTaskPushNotificationConfig: {
-    ...{ old: `${OLD_CONFIG}/get`, takes: ['task', 'config'] },
-    http: (task, config) => get(`${configs(task)}/${config}`),
+    ...{ old: `${OLD_CONFIG}/get`, http: `GET ${CONFIGS}/{config}`, takes: ['task', 'config'] },
   },
-  ListTaskPushNotificationConfigs: {
-    ...{ old: `${OLD_CONFIG}/list`, http: (task) => get(configs(task)), takes: ['task'] },
-  },
+  ListTaskPushNotificationConfigs: { old: `${OLD_CONFIG}/list`, http: `GET ${CONFIGS}`, takes: ['task'] },
   DeleteTaskPushNotificationConfig: {
-    ...{ old: `${OLD_CONFIG}/delete`, takes: ['task', 'config'] },
-    http: (task, config) => ({ method: 'DELETE', path: `${configs(task)}/${config}` }),
+    ...{ old: `${OLD_CONFIG}/delete`, http: `DELETE ${CONFIGS}/{config}`, takes: ['task', 'config'] },
   },
   GetExtendedAgentCard: {
-    ...{ old: 'agent/getAuthenticatedExtendedCard', http: () => get('/extendedAgentCard'), takes: [] },
+    ...{ old: 'agent/getAuthenticatedExtendedCard', http: 'GET /extendedAgentCard', takes: [] },
   },
 };
 
@@ -130,10 +118,13 @@ export function requestOf({ address, token, expects, params }: Call): InspectedR
   }
   const { taskId, ...others } = params as { readonly id?: string; readonly taskId?: string };
   const { id = '', ...unnamed } = others;
-  const { method, path } = http(encodeURIComponent(taskId ?? id), encodeURIComponent(id));
+  const [method, path] = http.split(' ') as [InspectedRequest['method'], string];
+  const ids: Readonly<Record<string, string>> = { '{task}': taskId ?? id, '{config}': id };
+  const named = path.replace(/\{\w+\}/g, (name) => encodeURIComponent(ids[name]!));
   // The id of a new configuration stays in the body: the path has none.
   const rest = takes.includes('webhook') ? others : unnamed;
-  const place = oldPath(version, path);
+  // In 0.3 all paths begin with `/v1`, also where the address of the interface does not end so.
+  const place = version === '1.0' ? named : `/v1${named.replace('/extendedAgentCard', '/card')}`;
   const query = method === 'GET' ? new URLSearchParams(rest).toString() : '';
   const type = version === '1.0' ? 'application/a2a+json' : 'application/json';
   return {
@@ -163,11 +154,6 @@ function grpcRequestOf({ address, token, expects, params }: Call): InspectedRequ
   const headers = { ...(isNew && { 'a2a-version': version }), ...authorization(token) };
   const body = JSON.stringify(params);
   return { origin: new URL(address).origin, path, method: 'POST', headers, body, expects };
-}
-
-/** In 0.3 all paths begin with `/v1`, also where the address of the interface does not end so. */
-function oldPath(version: Version, path: string): string {
-  return version === '1.0' ? path : `/v1${path.replace('/extendedAgentCard', '/card')}`;
 }
 
 /** For gRPC as grpcurl. Without the value of the credential, which stays in the page. */

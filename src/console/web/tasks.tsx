@@ -18,18 +18,16 @@ class TaskPages {
   total = 0;
   next: string | undefined = '';
   #isBusy = false;
-
-  readonly #agent: string;
-  readonly #filter: object;
+  readonly #list: (page: object) => Promise<TaskPage>;
 
   /** `isWhole`: the tasks come with all that was said, so that a word in them is found. */
   constructor(agent: string, state: string, isWhole: boolean) {
-    this.#agent = agent;
-    this.#filter = {
+    const filter = {
       historyLength: isWhole ? SEARCHED_MESSAGES : LISTED_MESSAGES,
       ...(isWhole && { includeArtifacts: true }),
       ...(state !== '' && { status: `TASK_STATE_${state}` }),
     };
+    this.#list = (page) => listTasks(agent, { ...filter, ...page });
   }
 
   async more(): Promise<void> {
@@ -52,7 +50,7 @@ class TaskPages {
   }
 
   async #read(pageToken: string): Promise<TaskPage> {
-    const page = await listTasks(this.#agent, { ...this.#filter, ...(pageToken !== '' && { pageToken }) });
+    const page = await this.#list(pageToken === '' ? {} : { pageToken });
     this.total = page.totalSize ?? 0;
     return page;
   }
