@@ -99,9 +99,7 @@ export function toPath(word: string): string | undefined {
 export async function saveArtifacts(artifacts: readonly Artifact[], folder: string) {
   const saved: string[] = [];
   const left: string[] = [];
-  const contents = artifacts.flatMap((artifact) =>
-    artifact.parts.flatMap((part) => contentOf(part, artifact)),
-  );
+  const contents = artifacts.flatMap((one) => one.parts.flatMap((part) => contentOf(part, one)));
   if (contents.length > 0) await mkdir(folder, { recursive: true });
   for (const { name, content } of contents) {
     if (content === undefined) left.push(safeLine(`Not fetched: the file at ${name}`));

@@ -179,10 +179,8 @@ function Change({ change: { change, before, figures } }: Readonly<{ change: Case
 export function EvaluatedTask({ run, index }: Readonly<{ run: string; index: number }>) {
   const path = `evaluations/${encodeURIComponent(run)}`;
   const { value, fault } = useLoaded(async () => (await owner<EvaluationRun>(path)).results[index], []);
-  const imported = useLoaded(
-    async () => owner<{ taskId: string; agent: string }>(`${path}/tasks`, 'POST', { result: index }),
-    [],
-  );
+  const load = () => owner<{ taskId: string; agent: string }>(`${path}/tasks`, 'POST', { result: index });
+  const imported = useLoaded(load, []);
   if (!value) return <Note>{fault || 'Loading the result…'}</Note>;
   const { name, passed, failures, repeat } = value;
   return (

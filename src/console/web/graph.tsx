@@ -235,19 +235,15 @@ function placeAll(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Rea
 /** On a narrow page the nodes stand below each other, indented, with the words of their edges in them. */
 function placeBelow(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): ReadonlyMap<string, Placed> {
   const columns = columnsOf(nodes, edges);
-  const into = Map.groupBy(
-    edges.filter(({ words }) => words !== ''),
-    ({ to }) => to,
-  );
+  const worded = edges.filter(({ words }) => words !== '');
+  const into = Map.groupBy(worded, ({ to }) => to);
   const out = Map.groupBy(edges, ({ from }) => from);
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const room = Math.min(MOST_WIDTH, document.documentElement.clientWidth - 4 * MARGIN);
   const placed = new Map<string, Placed>();
   let y = MARGIN;
-  const open = nodes
-    .filter(({ id }) => columns.get(id) === 0)
-    .map(({ id }) => id)
-    .toReversed();
+  const firsts = nodes.filter(({ id }) => columns.get(id) === 0);
+  const open = firsts.map(({ id }) => id).toReversed();
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
     const node = byId.get(id);
     if (!node || placed.has(id)) continue;

@@ -11,22 +11,15 @@ const REFRESH_MS = 5_000;
 const HOURS = 24;
 const PEOPLE = 'people';
 
+const load = () =>
+  Promise.all([loadNode(), owner<{ edges: readonly MapEdge[] }>(`map?hours=${HOURS}`)] as const);
+
 /** The agents that asked each other in the last day, on this node and from it. */
 export function MapView() {
   const { value: nodes = [], fault: away } = useLoaded(loadNodes, []);
-  const { value, fault } = useLoaded(
-    async () => {
-      const [status, { edges }] = await Promise.all([
-        loadNode(),
-        owner<{ edges: readonly MapEdge[] }>(`map?hours=${HOURS}`),
-      ]);
-      return { status, edges };
-    },
-    [],
-    REFRESH_MS,
-  );
+  const { value, fault } = useLoaded(load, [], REFRESH_MS);
   if (!value) return <Note>{fault || 'Loading the map…'}</Note>;
-  const { status, edges } = value;
+  const [status, { edges }] = value;
   return (
     <section>
       <h2>Map</h2>

@@ -199,10 +199,8 @@ const COLORS: Readonly<Record<string, string>> = { completed: '--good', failed: 
 function Charts({ overview: { from, partMs, ended, usage } }: Readonly<{ overview: Overview }>) {
   const [by, setBy] = useState<'model' | 'agent'>('model');
   const times = partsOf(from, partMs);
-  const byState = seriesOf(
-    ended.map(({ at, state, tasks }) => ({ at, name: state, value: tasks })),
-    times,
-  )
+  const counts = ended.map(({ at, state, tasks }) => ({ at, name: state, value: tasks }));
+  const byState = seriesOf(counts, times)
     .map((one) => ({ ...one, color: COLORS[one.name] ?? '--idle' }))
     .sort((a, b) => STATES.indexOf(a.name) - STATES.indexOf(b.name));
 

@@ -18,10 +18,8 @@ export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
   const [, turn] = /\?turn=(\d{1,6})$/.exec(place.value) ?? [];
   // The turn that the address names; empty for the last one.
   const [step, setStep] = useState(turn === undefined ? '' : `t${turn}`);
-  const { value, fault } = useLoaded(
-    () => owner<SentRequest>(`tasks/${encodeURIComponent(id)}/request${step === '' ? '' : `?step=${step}`}`),
-    [id, step],
-  );
+  const path = `tasks/${encodeURIComponent(id)}/request${step === '' ? '' : `?step=${step}`}`;
+  const { value, fault } = useLoaded(() => owner<SentRequest>(path), [path]);
   if (!value) return <Note>{fault || 'Building the request again…'}</Note>;
   const { steps, match, changed, model, input, cached, gone } = value;
   // In the first turn everything is new, so nothing of it is marked.

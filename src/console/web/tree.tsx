@@ -43,11 +43,8 @@ function Drawn({ root, below }: Readonly<{ root: Span; below: Below }>) {
     const name = textIn(spans[0]!, 'gen_ai.agent.name') ?? '';
     const failed = spans.filter((span) => textIn(span, 'error.type') !== undefined).length;
     const note = [duration(time), ...spentWords(spans[0]!, below)].slice(0, spans.length === 1 ? 3 : 1);
-    const mark = spans.some(({ endedAt }) => endedAt === undefined)
-      ? 'works'
-      : failed > 0
-        ? 'failed'
-        : 'completed';
+    const ended = failed > 0 ? 'failed' : 'completed';
+    const mark = spans.some(({ endedAt }) => endedAt === undefined) ? 'works' : ended;
     const icon = farNodeOf(name) === undefined ? 'agents' : 'remote';
     nodes.push({ id, name, icon, mark, note: note.join(' · '), kind: failed > 0 ? 'bad' : '' });
     const asked = Map.groupBy(works.filter(isDelegation), ({ name: words }) => words);

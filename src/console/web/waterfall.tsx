@@ -286,10 +286,8 @@ function Chosen({ span, spans, below, events, onMove }: ChosenProps) {
   const parent = spans.find(({ id }) => id === span.parent);
   const agent = parent && textIn(parent, 'gen_ai.agent.name');
   const { words } = looksOf(span);
-  const { input, output, event } = useMemo(
-    () => exchangeOf(span, agent, events),
-    [span, agent, events.length],
-  );
+  const exchange = useMemo(() => exchangeOf(span, agent, events), [span, agent, events.length]);
+  const { input, output, event } = exchange;
   const request = parent && requestLink(span, parent, spans);
   const first = span.attributes['lango.time_to_first_text'];
   const facts = [
