@@ -25,14 +25,10 @@ export function addCapabilityCommands(program: Command, capabilities: readonly C
 function addCommand(program: Command, command: CapabilityCommand): Command {
   const { usage, description, options = [], works } = command;
   const isArgument = (word: string) => /^[<[]/.test(word);
-  const made = usage
-    .split(' ')
-    .filter((word) => !isArgument(word))
-    .reduce(
-      (parent, name) => parent.commands.find((one) => one.name() === name) ?? parent.command(name),
-      program,
-    )
-    .description(description);
+  let made = program;
+  for (const name of usage.split(' ').filter((word) => !isArgument(word)))
+    made = made.commands.find((one) => one.name() === name) ?? made.command(name);
+  made.description(description);
   if (!command.run) return made;
   for (const argument of usage.split(' ').filter(isArgument))
     made.argument(argument, command.arguments?.[argument.replace(/[^a-z-]/gi, '')] ?? '');

@@ -131,11 +131,8 @@ export async function diff(first: string, second: string, call: Call<TaskFlags>)
 }
 
 function elsewhereNotes(elsewhere: TaskFile['elsewhere']): readonly string[] {
-  return elsewhere.map(({ taskId, agent }) =>
-    safeLine(
-      `Task ${taskId} of ${agent} is in the file as its caller saw it: its server does not show its events.`,
-    ),
-  );
+  const how = 'is in the file as its caller saw it: its server does not show its events.';
+  return elsewhere.map(({ taskId, agent }) => safeLine(`Task ${taskId} of ${agent} ${how}`));
 }
 
 function fileOf(given: string, call: Call<TaskFlags>): Promise<TaskFile> {

@@ -1,9 +1,12 @@
+import type { PeerSecrets } from '../core/credential.js';
 import { finding, type Finding } from '../core/findings.js';
-
+import type { RemoteAgentConfig } from './config.js';
 import type { LoadedConfig } from './load.js';
 
+type UsedAgent = Readonly<{ agent: RemoteAgentConfig; values: PeerSecrets }>;
+
 /** The remote agents that the server uses, with the values of their credentials: none unless `a2a.enabled`. */
-export function usedRemoteAgents({ config: { a2a }, secrets }: LoadedConfig) {
+export function usedRemoteAgents({ config: { a2a }, secrets }: LoadedConfig): readonly UsedAgent[] {
   const used = a2a.enabled ? a2a.remoteAgents : [];
   return used.map((agent) => ({ agent, values: secrets.remotes.get(agent.name) ?? {} }));
 }

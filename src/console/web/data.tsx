@@ -60,11 +60,8 @@ export function DataView() {
         )}
         <h3>Names of secrets</h3>
         <p class="text">
-          {secrets.value ? (
-            <SecretNames names={secrets.value.secrets.map(({ name }) => name)} />
-          ) : (
-            secrets.fault
-          )}
+          {secrets.value && <SecretNames names={secrets.value.secrets.map(({ name }) => name)} />}
+          {secrets.fault}
         </p>
         <h3>All of it</h3>
         <p class="buttons">

@@ -169,9 +169,8 @@ export function curlOf({ origin, path, method, headers, body, expects }: Inspect
     const { protocol, hostname, port } = new URL(origin);
     const isSecure = protocol === 'https:';
     const to = `${hostname}:${port || (isSecure ? 443 : 80)} ${path.slice(1)}`;
-    return [`grpcurl ${isSecure ? '' : '-plaintext '}-proto a2a.proto`, ...lines, ...data, to].join(
-      ' \\\n  ',
-    );
+    const command = `grpcurl ${isSecure ? '' : '-plaintext '}-proto a2a.proto`;
+    return [command, ...lines, ...data, to].join(' \\\n  ');
   }
   return [`curl -sN -X ${method} ${quoted(origin + path)}`, ...lines, ...data].join(' \\\n  ');
 }

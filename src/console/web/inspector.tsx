@@ -2,16 +2,8 @@ import { useState } from 'preact/hooks';
 import type { Expected, InspectedFrame, InspectedRequest, Inspection } from '../../core/inspection.js';
 import { Lint } from './agents.js';
 import { owner } from './api.js';
-import {
-  curlOf,
-  FIELDS,
-  OPERATIONS,
-  operationsOf,
-  paramsOf,
-  requestOf,
-  type FieldName,
-  type Written,
-} from './inspector-calls.js';
+import type { FieldName, Written } from './inspector-calls.js';
+import { curlOf, FIELDS, OPERATIONS, operationsOf, paramsOf, requestOf } from './inspector-calls.js';
 import { Icon, Mark } from './icons.js';
 import type { Card } from './node.js';
 import { Button, Choice, counted, Field, Note, number, useAction } from './page.js';

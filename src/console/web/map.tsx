@@ -11,8 +11,7 @@ const REFRESH_MS = 5_000;
 const HOURS = 24;
 const PEOPLE = 'people';
 
-const load = () =>
-  Promise.all([loadNode(), owner<{ edges: readonly MapEdge[] }>(`map?hours=${HOURS}`)] as const);
+const load = () => Promise.all([loadNode(), owner<{ edges: readonly MapEdge[] }>(`map?hours=${HOURS}`)]);
 
 /** The agents that asked each other in the last day, on this node and from it. */
 export function MapView() {

@@ -80,8 +80,8 @@ function Figures({ overview, waiting }: Loaded) {
         <Tile name="Waiting for you" value={number(waiting.length)} kind="waits" href={link('approvals')} />
         <Tile name="Failed" value={number(failed)} kind="failed" href={inState('FAILED')} />
         <Tile name="Completed" value={number(count('completed'))} href={inState('COMPLETED')} />
-        <Tile name="Time of a task" value={middle(figures?.time)} note={slow(figures?.time)} />
-        <Tile name="First text" value={middle(figures?.firstText)} note={slow(figures?.firstText)} />
+        <Tile name="Time of a task" value={timeWords(figures?.time?.p50)} note={slow(figures?.time)} />
+        <Tile name="First text" value={timeWords(figures?.firstText?.p50)} note={slow(figures?.firstText)} />
         <Tile name="Tokens" value={short(tokens)} href={link('bill')} />
         <Tile name="Money" value={money(usage) || 'no price'} href={link('bill')} />
       </ul>
@@ -137,7 +137,7 @@ function Tile({ name, value, note, kind = '', href }: TileProps) {
 }
 
 const inState = (state: string) => `${link('tasks')}?state=${state}`;
-const middle = (time: Percentiles | undefined) => timeWords(time?.p50);
+
 const slow = (time: Percentiles | undefined) => time && `p95 ${duration(time.p95)}`;
 
 type LinesProps = Readonly<{ title: string; none: string; rows: readonly ComponentChildren[] }>;

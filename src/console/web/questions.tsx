@@ -132,9 +132,8 @@ function ReplyForm({ question: { hash }, onReply }: ReplyProps) {
 
 /** The earlier decisions in a task, oldest first. The owner of a task is the only one who can decide in it. */
 export function Decisions({ task: { history = [] } }: Readonly<{ task: Task }>) {
-  const asked = new Map(
-    history.flatMap(({ parts }) => questionsIn(parts)).map((question) => [question.hash, question]),
-  );
+  const questions = history.flatMap(({ parts }) => questionsIn(parts));
+  const asked = new Map(questions.map((question) => [question.hash, question]));
   const replies = history.flatMap(({ parts }) => repliesIn(parts)).filter(isReply);
   if (replies.length === 0) return <p>Nothing was decided in this task before.</p>;
   return (
