@@ -4,19 +4,7 @@ import type { Evaluations, RunLine } from '../../core/evaluations.js';
 import { owner } from './api.js';
 import { EvaluatedTask, RunView } from './evaluation-run.js';
 import { Icon, Nothing } from './icons.js';
-import {
-  Ago,
-  Choice,
-  counted,
-  link,
-  money,
-  names,
-  Note,
-  number,
-  Table,
-  timeWords,
-  useLoaded,
-} from './page.js';
+import { Ago, Choice, counted, link, money, names, Note, number, Table, timeOf, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
 const REFRESH_MS = 5_000;
@@ -117,7 +105,7 @@ function RunTable({ all, currency }: Readonly<{ all: readonly Figures[]; currenc
           {share(passed, results)}
         </span>,
         costWords(cost, currency),
-        timeWords(seconds && seconds * 1_000),
+        timeOf(seconds && seconds * 1_000),
       ])}
     />
   );
@@ -149,7 +137,7 @@ function Trends({ all, currency }: TrendsProps) {
         label="Time of a task"
         all={all}
         valueOf={({ seconds = 0 }) => seconds}
-        wordsOf={({ seconds }) => timeWords(seconds && seconds * 1_000)}
+        wordsOf={({ seconds }) => timeOf(seconds && seconds * 1_000)}
       />
     </div>
   );

@@ -4,7 +4,7 @@ import { owner } from './api.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
 import { Icon } from './icons.js';
 import { agentsOf, loadNode, loadNodes, nodeName, nodeOf, type NodeStatus } from './node.js';
-import { Failures, link, Note, number, Table, timeWords, useLoaded } from './page.js';
+import { Failures, link, Note, number, Table, timeOf, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
 const REFRESH_MS = 5_000;
@@ -106,7 +106,7 @@ function Edges({ edges }: Readonly<{ edges: readonly MapEdge[] }>) {
       rows={slowest.map((edge) => [
         ...[asker(edge), edge.to, nodeOf(edge.to)].map(visible),
         ...[number(edge.calls), <Failures count={edge.failed} />],
-        ...[edge.time?.p50, edge.time?.p95].map(timeWords),
+        ...[edge.time?.p50, edge.time?.p95].map(timeOf),
       ])}
     />
   );

@@ -8,19 +8,7 @@ import { Chart, partsOf, seriesOf, UsageCharts } from './chart.js';
 import { waitingTasks, type WaitingTask } from './inbox.js';
 import { Mark, Nothing } from './icons.js';
 import { agentsOf, knownNodes, loadNode, node, nodeOf } from './node.js';
-import {
-  Ago,
-  Choice,
-  Failures,
-  link,
-  money,
-  Note,
-  number,
-  short,
-  Table,
-  timeWords,
-  useLoaded,
-} from './page.js';
+import { Ago, Choice, Failures, link, money, Note, number, short, Table, timeOf, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { State, titleOf } from './tasks.js';
 
@@ -80,8 +68,8 @@ function Figures({ overview, waiting }: Loaded) {
         <Tile name="Waiting for you" value={number(waiting.length)} kind="waits" href={link('approvals')} />
         <Tile name="Failed" value={number(failed)} kind="failed" href={inState('FAILED')} />
         <Tile name="Completed" value={number(count('completed'))} href={inState('COMPLETED')} />
-        <Tile name="Time of a task" value={timeWords(figures?.time?.p50)} note={slow(figures?.time)} />
-        <Tile name="First text" value={timeWords(figures?.firstText?.p50)} note={slow(figures?.firstText)} />
+        <Tile name="Time of a task" value={timeOf(figures?.time?.p50)} note={slow(figures?.time)} />
+        <Tile name="First text" value={timeOf(figures?.firstText?.p50)} note={slow(figures?.firstText)} />
         <Tile name="Tokens" value={short(tokens)} href={link('bill')} />
         <Tile name="Money" value={money(usage) || 'no price'} href={link('bill')} />
       </ul>
@@ -226,7 +214,7 @@ function Agents({ overview: { agents } }: Readonly<{ overview: Overview }>) {
       heads={['Agent', 'Tasks', 'Failed', 'Time p50', 'Time p95', 'First text p50', 'First text p95']}
       rows={worked.map(({ agent, tasks, failed, time, firstText }) => [
         ...[agent, number(tasks), <Failures count={failed} />],
-        ...[time?.p50, time?.p95, firstText?.p50, firstText?.p95].map(timeWords),
+        ...[time?.p50, time?.p95, firstText?.p50, firstText?.p95].map(timeOf),
       ])}
     />
   );

@@ -262,8 +262,8 @@ export function Ago({ at }: { readonly at: string | undefined }) {
 
 export const number = (value: number) => value.toLocaleString();
 export const short = (value: number) => value.toLocaleString(undefined, { notation: 'compact' });
-/** A time that may be unknown, in milliseconds. */
-export const timeWords = (ms: number | undefined) => (ms === undefined ? '–' : duration(ms));
+/** A time of milliseconds in words; a dash while it is unknown. */
+export const timeOf = (ms: number | undefined) => (ms === undefined ? '–' : duration(ms));
 
 export const counted = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? '' : 's'}`;
 /** A number of failures. */
