@@ -1,6 +1,7 @@
 import type { AgentClient, ClientEvent, Part } from '../../src/index.js';
 import { replyPart, textPart } from '../../src/index.js';
 import { Renderer } from '../../src/cli/render.js';
+import { createPaint } from '../../src/terminal/paint.js';
 
 const REQUEST_MS = 60_000;
 
@@ -36,8 +37,9 @@ interface Turn {
 }
 
 async function converse({ client }: Demo, events: ClientEvent[], turn: Turn): Promise<End> {
-  const color = process.stdout.isTTY;
-  const renderer = new Renderer({ color, live: color, write: (text) => process.stdout.write(text) });
+  const isLive = process.stdout.isTTY;
+  const write = (text: string) => void process.stdout.write(text);
+  const renderer = new Renderer({ paint: createPaint(isLive), isLive, columns: undefined, write });
   for await (const event of client.send(turn, AbortSignal.timeout(REQUEST_MS))) {
     renderer.show(event);
     events.push(event);

@@ -14,12 +14,7 @@ import { safeLine } from '../terminal/safe-text.js';
 import type { Terminal } from '../terminal/terminal.js';
 
 /** A file that goes along with a message. */
-export interface AttachedFile {
-  readonly name: string;
-  readonly type: string;
-  readonly bytes: number;
-  readonly part: Part;
-}
+export type AttachedFile = Readonly<{ name: string; type: string; bytes: number; part: Part }>;
 
 /** More than any server takes by default. The server says what it takes (`server.limits.bodyBytes`). */
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -64,11 +59,7 @@ async function read(file: string): Promise<Buffer> {
 }
 
 /** The parts of files, as the agent's card takes them. Rejects with `content-type-not-supported` for another type. */
-export async function partsFor(
-  files: readonly AttachedFile[],
-  connection: Connection,
-  agent: string | undefined,
-): Promise<readonly Part[]> {
+export async function partsFor(files: readonly AttachedFile[], connection: Connection, agent?: string) {
   if (files.length === 0) return [];
   const { defaultInputModes: modes } = await ask(connection, connection.client.card(agent), agent);
   if (!Array.isArray(modes) || modes.length === 0) return files.map(({ part }) => part);
@@ -105,15 +96,10 @@ export function toPath(word: string): string | undefined {
 }
 
 /** Saves files and data of artifacts into a folder, replacing none. Returns lines: what was saved, and where the rest is. */
-export async function saveArtifacts(
-  artifacts: readonly Artifact[],
-  folder: string,
-): Promise<readonly string[]> {
+export async function saveArtifacts(artifacts: readonly Artifact[], folder: string) {
   const saved: string[] = [];
   const left: string[] = [];
-  const contents = artifacts.flatMap((artifact) =>
-    artifact.parts.flatMap((part) => contentOf(part, artifact)),
-  );
+  const contents = artifacts.flatMap((one) => one.parts.flatMap((part) => contentOf(part, one)));
   if (contents.length > 0) await mkdir(folder, { recursive: true });
   for (const { name, content } of contents) {
     if (content === undefined) left.push(safeLine(`Not fetched: the file at ${name}`));
@@ -132,11 +118,8 @@ export async function saveFilesOf(
   (await saveArtifacts(artifacts, folder)).forEach(terminal.note);
 }
 
-interface Content {
-  readonly name: string;
-  /** Undefined for a file that is elsewhere; `name` is its address. */
-  readonly content: Buffer | undefined;
-}
+/** `content`: undefined for a file that is elsewhere; `name` is then its address. */
+type Content = Readonly<{ name: string; content: Buffer | undefined }>;
 
 function contentOf(part: Part, { id, name }: Artifact): readonly Content[] {
   const called = part.filename ?? name ?? id;

@@ -11,11 +11,10 @@ import { withOwner, type OwnerFlags } from './owner-client.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report } from '../terminal/terminal.js';
 
-interface BillFlags extends OwnerFlags {
-  readonly by: 'agent' | 'model' | 'day' | 'node' | 'owner';
-}
+type BillFlags = OwnerFlags & { readonly by: 'agent' | 'model' | 'day' | 'node' | 'owner' };
 
 type Row = ResultOf<ServerOperations['readBill']>['rows'][number];
+type Bills = Pick<OperationClient<ServerOperations>, 'readBill'>;
 type Groups = Map<string, { name: string; currency: string; usage: Usage }>;
 
 /** `lango bill`: tokens and money by agent, model, day or node; for operators by owner. */
@@ -29,7 +28,8 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
   } else {
     await withOwner(SERVER_OPERATIONS, { flags, env }, async (owner) => {
       await addBill(groups, owner, (row) => row[by]);
-      if (by === 'node') nodes = await nodeNames(owner);
+      // Without a running server only the node whose data folder it is has a name.
+      if (by === 'node') nodes = new Map((await owner.readNodes({})).nodes.map(({ id, name }) => [id, name]));
     });
   }
   const json = [...groups.values()].map(({ name, currency, usage: { rows = [], ...tokens } }) => ({
@@ -53,19 +53,7 @@ export async function bill({ flags, env }: Call<BillFlags>): Promise<Report> {
   return { json: { by, bill: json }, lines: lines.length > 0 ? lines : ['No model was used yet.'] };
 }
 
-/** Reads the names of nodes by their ids: without a running server that of the node whose data folder it is. */
-async function nodeNames(
-  owner: Pick<OperationClient<ServerOperations>, 'readNodes'>,
-): Promise<ReadonlyMap<string, string>> {
-  const { nodes } = await owner.readNodes({});
-  return new Map(nodes.map(({ id, name }) => [id, name]));
-}
-
-async function addBill(
-  groups: Groups,
-  owner: Pick<OperationClient<ServerOperations>, 'readBill'>,
-  nameOf: (row: Row) => string,
-): Promise<void> {
+async function addBill(groups: Groups, owner: Bills, nameOf: (row: Row) => string): Promise<void> {
   for await (const { rows } of pagesOf((after) => owner.readBill({ after }))) {
     for (const each of rows) {
       const { day: _, ...row } = each;

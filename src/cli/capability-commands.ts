@@ -24,16 +24,13 @@ export function addCapabilityCommands(program: Command, capabilities: readonly C
 
 function addCommand(program: Command, command: CapabilityCommand): Command {
   const { usage, description, options = [], works } = command;
-  const [words = '', given = ''] = splitUsage(usage);
-  const made = words
-    .split(' ')
-    .reduce(
-      (parent, name) => parent.commands.find((one) => one.name() === name) ?? parent.command(name),
-      program,
-    )
-    .description(description);
+  const isArgument = (word: string) => /^[<[]/.test(word);
+  let made = program;
+  for (const name of usage.split(' ').filter((word) => !isArgument(word)))
+    made = made.commands.find((one) => one.name() === name) ?? made.command(name);
+  made.description(description);
   if (!command.run) return made;
-  for (const argument of given.split(' ').filter(Boolean))
+  for (const argument of usage.split(' ').filter(isArgument))
     made.argument(argument, command.arguments?.[argument.replace(/[^a-z-]/gi, '')] ?? '');
   withJson(made);
   for (const { flags, description: text, isRepeated } of options) {
@@ -46,12 +43,6 @@ function addCommand(program: Command, command: CapabilityCommand): Command {
 
 const OWNER =
   "without a running server: the owner, as the audit log writes it; default: the owner of the server's own token";
-
-/** Splits "secrets set <name>" into the words and the arguments. */
-function splitUsage(usage: string): readonly string[] {
-  const at = usage.search(/ [<[]/);
-  return at < 0 ? [usage] : [usage.slice(0, at), usage.slice(at + 1)];
-}
 
 function callOf(capability: Capability, call: Call<OwnerFlags>): CommandCall<never> {
   const { flags, terminal } = call;

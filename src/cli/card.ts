@@ -4,7 +4,7 @@ import { cardHash, verifyCard } from '../a2a/client/card.js';
 import { AGENT_NAME } from '../core/agent.js';
 import { KEYS_PATH, serverUrl } from '../core/card.js';
 import { LangoError, codeOf, errorText, isLangoError } from '../core/errors.js';
-import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { isJsonObject, listIn, objectIn, objectsIn, textIn, type JsonObject } from '../core/json.js';
 import { silentLogger } from '../core/logger.js';
 import type { CardFinding } from '../core/node-status.js';
 import { counted } from '../core/text.js';
@@ -51,13 +51,10 @@ function keySource({ keys }: CardFlags, { url, fetch: get }: Connection): LoadKe
   return keys === undefined ? keysFromUrl(serverUrl(url, KEYS_PATH).href, get) : keysFromFile(keys);
 }
 
-interface Proof {
-  readonly hash: string;
-  readonly signature: { readonly kid: string; readonly alg: string };
-}
+type Proof = Awaited<ReturnType<typeof prove>>;
 
 /** Throws `forbidden` when no signature can be verified. */
-async function prove(served: JsonObject, load: LoadKeys): Promise<Proof> {
+async function prove(served: JsonObject, load: LoadKeys) {
   const trusted = new JwtKeys({ load, refreshSeconds: 60, cooldownSeconds: 1, logger: silentLogger });
   const { kid, alg } = await verifyCard(served, trusted.find);
   return { hash: cardHash(served), signature: { kid, alg } };
@@ -97,7 +94,7 @@ async function checkServed(connection: Connection, agent: string | undefined, fl
   }
   const findings = lintCard(served, { bytes: Buffer.byteLength(JSON.stringify(served)) });
   const isDemanded = flags.verify || flags.keys !== undefined;
-  if (!isDemanded && list(served['signatures']).length === 0) return findings;
+  if (!isDemanded && listIn(served['signatures']).length === 0) return findings;
   const severity = isDemanded ? 'error' : 'warning';
   return [...findings, ...(await signatureFindings(served, keySource(flags, connection), severity))];
 }
@@ -130,38 +127,30 @@ function reportOn(source: string, findings: Findings): Report {
 
 function linesOf(served: JsonObject, paint: Paint, proof: Proof | undefined): readonly string[] {
   const row = (name: string, value: string): string => `${paint.dim(name.padEnd(12))} ${value}`;
-  const capabilities = isJsonObject(served['capabilities']) ? served['capabilities'] : {};
+  const capabilities = objectIn(served['capabilities']);
   const able = Object.keys(capabilities).filter((name) => capabilities[name] === true);
-  const schemes = isJsonObject(served['securitySchemes']) ? Object.keys(served['securitySchemes']) : [];
+  const schemes = Object.keys(objectIn(served['securitySchemes']));
   return [
     `${paint.author(text(served['name']))} ${text(served['version'])}`,
     text(served['description']),
     '',
-    ...objects(served['supportedInterfaces']).map(({ protocolBinding, protocolVersion, url }) =>
+    ...objectsIn(served['supportedInterfaces']).map(({ protocolBinding, protocolVersion, url }) =>
       row('interface', `${text(protocolBinding)} ${text(protocolVersion)} at ${text(url)}`),
     ),
     row('can', safeLine(able.join(', ')) || 'answer'),
-    ...objects(capabilities['extensions']).map(({ uri }) => row('extension', text(uri))),
+    ...objectsIn(capabilities['extensions']).map(({ uri }) => row('extension', text(uri))),
     row('takes', texts(served['defaultInputModes'])),
     row('gives', texts(served['defaultOutputModes'])),
     row('security', safeLine(schemes.join(', ')) || 'none'),
     ...(proof ? [row('signed by', `${safeLine(proof.signature.kid)} (${proof.signature.alg})`)] : []),
     ...(proof ? [row('hash', proof.hash)] : []),
-    ...objects(served['skills']).flatMap((skill) => [
+    ...objectsIn(served['skills']).flatMap((skill) => [
       row('skill', `${paint.bold(text(skill['name']))}: ${text(skill['description'])}`),
-      ...list(skill['examples']).map((example) => row('', `“${text(example)}”`)),
+      ...listIn(skill['examples']).map((example) => row('', `“${text(example)}”`)),
     ]),
   ];
 }
 
-const text = (value: Json | undefined): string => (typeof value === 'string' ? safeLine(value) : '');
+const text = (value: unknown): string => safeLine(textIn(value));
 
-const texts = (value: Json | undefined): string => list(value).map(text).join(', ') || 'anything';
-
-function list(value: Json | undefined): readonly Json[] {
-  return Array.isArray(value) ? (value as readonly Json[]) : [];
-}
-
-function objects(value: Json | undefined): readonly JsonObject[] {
-  return list(value).filter((one) => isJsonObject(one));
-}
+const texts = (value: unknown): string => listIn(value).map(text).join(', ') || 'anything';

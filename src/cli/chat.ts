@@ -15,10 +15,7 @@ import { agentNames, newestTasks, rowOf } from './tasks.js';
 import type { Terminal } from '../terminal/terminal.js';
 import { viewOf } from './render.js';
 
-interface ChatFlags extends ConnectionFlags {
-  readonly agent?: string;
-  readonly out?: string;
-}
+type ChatFlags = ConnectionFlags & { readonly agent?: string; readonly out?: string };
 
 const HELP = `/new           start a new conversation
 /agent NAME    talk to another agent, in a new conversation
@@ -53,11 +50,8 @@ class Chat {
   /** Ends with the conversation. */
   #standing: StandingApprovals;
 
-  constructor(
-    connection: Connection,
-    { flags, terminal }: Call<ChatFlags>,
-    capabilities: readonly Capability[],
-  ) {
+  constructor(connection: Connection, call: Call<ChatFlags>, capabilities: readonly Capability[]) {
+    const { flags, terminal } = call;
     this.#connection = connection;
     this.#terminal = terminal;
     this.#flags = flags;

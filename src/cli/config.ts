@@ -68,13 +68,8 @@ export async function showSchema({ terminal }: Call<object>): Promise<number> {
 }
 
 /** `lango deploy kubernetes`: prints the manifests of a shape, with the configuration file. */
-export async function deployKubernetes({
-  flags,
-  env,
-  terminal,
-}: Call<FolderFlags & Deployment>): Promise<number> {
-  const loaded = await loadConfig({ env, overrides: overridesOf(flags), purpose: 'show' });
-  terminal.print(await kubernetesManifests(loaded, flags));
+export async function deployKubernetes(call: Call<FolderFlags & Deployment>): Promise<number> {
+  call.terminal.print(await kubernetesManifests(await loadConfigOf(call, 'show'), call.flags));
   return EXIT.ok;
 }
 

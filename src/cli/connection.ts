@@ -22,24 +22,16 @@ import { SERVER_OPERATIONS, type ServerOperations } from '../owners/operations.j
 import { usageError } from '../terminal/exit.js';
 
 /** The settings that all commands of a process share. */
-export interface CommandContext {
-  readonly env: Env;
-  readonly terminal: Terminal;
-}
+export type CommandContext = Readonly<{ env: Env; terminal: Terminal }>;
 
 /** One call of a command: what it gets besides its arguments. */
-export interface Call<Flags> extends CommandContext {
-  readonly flags: Flags;
-}
+export type Call<Flags> = CommandContext & { readonly flags: Flags };
 
 /** The part of a call that says where it works. */
 export type Where<Flags> = Pick<Call<Flags>, 'flags' | 'env'>;
 
 /** The flags of all commands that work on a data folder. */
-export interface FolderFlags {
-  readonly home?: string;
-  readonly config?: string;
-}
+export type FolderFlags = Readonly<{ home?: string; config?: string }>;
 
 /** The flags of all commands that talk to a server. */
 export interface ConnectionFlags extends FolderFlags {
@@ -127,10 +119,7 @@ export function overridesOf({ home, config: configFile }: FolderFlags) {
 }
 
 /** Loads the configuration that the flags of a command name, for this purpose. Throws `invalid-config`. */
-export function loadConfigOf(
-  { flags, env }: Where<FolderFlags>,
-  purpose: LoadOptions['purpose'] = 'data',
-): Promise<LoadedConfig> {
+export function loadConfigOf({ flags, env }: Where<FolderFlags>, purpose: LoadOptions['purpose'] = 'data') {
   return loadConfig({ env, overrides: overridesOf(flags), purpose });
 }
 

@@ -140,11 +140,7 @@ export function approving(next: Asker): Asker {
 }
 
 /** The command lines that reply to the questions of a waiting task, with the flags of the same server. */
-export function replyCommands(
-  taskId: string,
-  questions: readonly Question[],
-  flags: ConnectionFlags,
-): readonly string[] {
+export function replyCommands(taskId: string, questions: readonly Question[], flags: ConnectionFlags) {
   const flagWords = (['url', 'home', 'config'] as const).map((name) =>
     flags[name] === undefined ? '' : ` --${name} ${shellWord(flags[name])}`,
   );
@@ -163,10 +159,7 @@ async function askForText({ hash }: Question): Promise<Reply | undefined> {
   return { hash, decision: 'approve', text: reply };
 }
 
-async function askForDecision(
-  question: Question,
-  standing: StandingApprovals | undefined,
-): Promise<Reply | undefined> {
+async function askForDecision(question: Question, standing?: StandingApprovals): Promise<Reply | undefined> {
   const { isCancel, select, text } = await import('@clack/prompts');
   const { hash, kind, tool = '', author } = question;
   const output = process.stderr;

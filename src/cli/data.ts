@@ -77,10 +77,7 @@ async function* exportChunks(
 }
 
 /** Writes a new file that only this user may read, whole or not at all. Rejects with `conflict` when the file exists. */
-export async function writeWhole(
-  path: string,
-  chunks: AsyncIterable<string> | Iterable<string>,
-): Promise<void> {
+export async function writeWhole(path: string, chunks: AsyncIterable<string> | Iterable<string>) {
   const draft = `${path}.${randomBytes(6).toString('hex')}.part`;
   try {
     await writeFile(draft, chunks, { flag: 'wx', mode: 0o600, flush: true });

@@ -21,17 +21,13 @@ export interface CheckResult {
   readonly advice?: string | undefined;
 }
 
-export function ok(check: string, text: string): CheckResult {
-  return { check, status: 'ok', text };
-}
+const resultOf =
+  (status: CheckResult['status']) =>
+  (check: string, text: string, advice?: string): CheckResult => ({ check, status, text, advice });
 
-export function warn(check: string, text: string, advice?: string): CheckResult {
-  return { check, status: 'warn', text, advice };
-}
-
-export function fail(check: string, text: string, advice?: string): CheckResult {
-  return { check, status: 'fail', text, advice };
-}
+export const ok = resultOf('ok');
+export const warn = resultOf('warn');
+export const fail = resultOf('fail');
 
 export function failedBy(check: string, error: unknown): CheckResult {
   return fail(check, errorText(error), isLangoError(error) ? error.hint : undefined);
@@ -111,10 +107,7 @@ export async function checkPort({ server: { host, port } }: Config): Promise<Che
 }
 
 /** Checks gRPC. The port is tried when no server with this configuration runs. */
-export async function checkGrpc(
-  { server: { host, grpc } }: Config,
-  isRunning: boolean,
-): Promise<CheckResult> {
+export async function checkGrpc({ server: { host, grpc } }: Config, isRunning: boolean) {
   const { enabled, port } = grpc;
   if (!enabled) return ok('grpc', 'off (server.grpc.enabled: true switches it on)');
   const busy = isRunning || port === 0 ? undefined : await busyPort(host, port);

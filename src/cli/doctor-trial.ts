@@ -46,10 +46,9 @@ export async function tryServer(loaded: LoadedConfig, asksModel: boolean): Promi
 
 async function trialConfigOf(loaded: LoadedConfig, folder: string): Promise<LoadedConfig> {
   const { config, schema } = loaded;
-  const settings = schema.capabilities.reduce(
-    (all, one) => (one.trialSettings ? withGroups(all, one.trialSettings(groupsOf(one, all))) : all),
-    loaded.settings,
-  );
+  let { settings } = loaded;
+  for (const one of schema.capabilities)
+    if (one.trialSettings) settings = withGroups(settings, one.trialSettings(groupsOf(one, settings)));
   const found = await Promise.all(config.workspace.map((each) => stat(each).catch(() => undefined)));
   const workspace = config.workspace.filter((_, index) => found[index]?.isDirectory());
   const trial = trialConfig({ ...loaded, settings }, folder);
@@ -105,11 +104,10 @@ function describeModel({ model }: AppAddress, { config }: LoadedConfig): CheckRe
 /** Asks each model of the configuration directly, without its fallbacks. */
 async function askModels(loaded: LoadedConfig): Promise<readonly CheckResult[]> {
   const context = { ...loaded, logger: silentLogger };
-  return Promise.all(
-    choicesIn(loaded.config).map(async ([check, choice]) =>
-      askModel(check, await createModel({ ...choice, fallbacks: [] }, context)),
-    ),
+  const asked = choicesIn(loaded.config).map(async ([check, choice]) =>
+    askModel(check, await createModel({ ...choice, fallbacks: [] }, context)),
   );
+  return Promise.all(asked);
 }
 
 async function askModel(check: string, model: ModelProvider): Promise<CheckResult> {
@@ -128,10 +126,7 @@ async function askModel(check: string, model: ModelProvider): Promise<CheckResul
   return fail(check, `${model.id}: ${failure}`, advice);
 }
 
-interface Warning {
-  readonly text: string;
-  readonly fields: LogFields;
-}
+type Warning = Readonly<{ text: string; fields: LogFields }>;
 
 function recordingLogger() {
   const warnings: Warning[] = [];

@@ -17,13 +17,8 @@ import type { Diagnosis } from '../core/capability.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
 
-interface DoctorFlags extends ConnectionFlags {
-  readonly model?: boolean;
-  readonly database?: boolean;
-  readonly json?: boolean;
-}
-
-type DoctorCall = Call<DoctorFlags>;
+type DoctorFlags = Readonly<{ model?: boolean; database?: boolean; json?: boolean }>;
+type DoctorCall = Call<ConnectionFlags & DoctorFlags>;
 
 /** `lango doctor`: checks everything that the server needs, and changes nothing. */
 export async function doctor(call: DoctorCall): Promise<Report> {
@@ -123,13 +118,8 @@ function readDatabase(file: string): readonly CheckResult[] {
   }
 }
 
-interface ServerState {
-  readonly finding: CheckResult;
-  /** The report of the running server with this configuration; undefined when no server runs. */
-  readonly status?: NodeStatus;
-}
-
-async function findServer(call: DoctorCall, { config }: LoadedConfig): Promise<ServerState> {
+/** `status`: the report of the running server with this configuration; undefined when no server runs. */
+async function findServer(call: DoctorCall, { config }: LoadedConfig) {
   const isNamed = (call.flags.url ?? call.env.url) !== undefined;
   if (!isNamed && config.server.port === 0 && (await runningPort(config.home)) === undefined)
     return { finding: ok('server', 'takes a free port at each start') };

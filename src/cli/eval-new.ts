@@ -20,11 +20,7 @@ import { connect, type Call, type Connection, type ConnectionFlags } from './con
 import { writeWhole } from './data.js';
 import { ask } from './explain.js';
 
-interface NewFlags extends ConnectionFlags {
-  readonly from?: string;
-  readonly out: string;
-  readonly limit: number;
-}
+type NewFlags = ConnectionFlags & { readonly from?: string; readonly out: string; readonly limit: number };
 
 /** `lango eval new`: writes a record and a case for each of the newest tasks that match. */
 export async function newCases(call: Call<NewFlags>): Promise<Report> {

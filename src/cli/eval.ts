@@ -13,7 +13,7 @@ import { EXIT, usageError } from '../terminal/exit.js';
 import { safeLine } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
 import { loadConfigOf, overridesOf, type Call, type FolderFlags } from './connection.js';
-import { widthOf } from './text-width.js';
+import { widthOf } from './table-layout.js';
 
 interface EvalFlags extends FolderFlags {
   readonly live?: boolean;

@@ -68,11 +68,7 @@ export function collect(value: string, others: readonly string[] = []): readonly
 }
 
 /** Sorts the groups of a command's help: its own options first. */
-export function ownFirst<T>(
-  _all: readonly T[],
-  visible: readonly T[],
-  groupOf: (one: T) => string,
-): Map<string, T[]> {
+export function ownFirst<T>(_all: readonly T[], visible: readonly T[], groupOf: (one: T) => string) {
   const groups = [...Map.groupBy(visible, groupOf)];
   return new Map(groups.sort(([a], [b]) => Number(a === PLACE_HEADING) - Number(b === PLACE_HEADING)));
 }

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { adviceText, errorText, isLangoError } from '../core/errors.js';
 import { mediaTypeOf } from '../core/http.js';
-import { isJsonObject, parseObject, type Json, type JsonObject } from '../core/json.js';
+import { isJsonObject, objectIn, parseObject, type Json, type JsonObject } from '../core/json.js';
 import { readEvents } from '../core/server-events.js';
 import { connect, type Call, type ConnectionFlags } from './connection.js';
 import { EXIT } from '../terminal/exit.js';
@@ -59,8 +59,7 @@ class Bridge {
     let hasResponse = false;
     try {
       for await (const response of this.#ask(message, leaving.signal)) {
-        const { result } = response;
-        const agreed = isJsonObject(result) ? result['protocolVersion'] : undefined;
+        const agreed = objectIn(response['result'])['protocolVersion'];
         if (message['method'] === 'initialize' && typeof agreed === 'string') this.#version = agreed;
         hasResponse ||= JSON.stringify(response['id']) === key;
         this.#print(response);
@@ -96,8 +95,8 @@ class Bridge {
 
   /** Proxies read these headers; since 2026-07-28 they must agree with the message. */
   #headersOf({ method, params }: JsonObject): Record<string, string> {
-    const { _meta: meta, name } = isJsonObject(params) ? params : {};
-    const own = isJsonObject(meta) ? meta[VERSION_KEY] : undefined;
+    const { _meta: meta, name } = objectIn(params);
+    const own = objectIn(meta)[VERSION_KEY];
     const version = typeof own === 'string' ? own : this.#version;
     return {
       accept: 'application/json, text/event-stream',
@@ -116,8 +115,7 @@ class Bridge {
 
 function reasonOf(status: number, body: JsonObject | undefined): string {
   if (status === 404) return 'The server offers no MCP tools. Set mcp.serve to true in its configuration.';
-  const error = body?.['error'];
-  const reason = isJsonObject(error) ? error['message'] : undefined;
+  const reason = objectIn(body?.['error'])['message'];
   return typeof reason === 'string' ? reason : `The server responded with HTTP ${status}.`;
 }
 

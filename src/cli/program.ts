@@ -8,12 +8,12 @@ import type { Capability } from '../core/capability.js';
 import { addCapabilityCommands } from './capability-commands.js';
 import { forgettable } from './data.js';
 
-const MAX_PORT = 65_535;
-const MAX_PAGE = 100;
+const PORT = wholeNumber(0, 65_535);
+const PAGE = wholeNumber(1, 100);
 const DEFAULT_PAGE = 20;
-const MAX_PARALLEL = 100;
+const PARALLEL = wholeNumber(1, 100);
 const DEFAULT_PARALLEL = 4;
-const MAX_AT = 1_000_000_000;
+const EVENT = wholeNumber(1, 1_000_000_000);
 
 /** Every command with its flags. */
 export function createProgram(act: Act, capabilities: readonly Capability[]): Command {
@@ -26,7 +26,7 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
 
   withFolders(program.command('serve').description('run the server'))
     .option('--host <address>', 'address to listen on')
-    .option('--port <number>', 'port to listen on; 0 takes a free one', wholeNumber(0, MAX_PORT))
+    .option('--port <number>', 'port to listen on; 0 takes a free one', PORT)
     .option('--json', 'print one line of JSON when the server is ready')
     .option('--accept-damage', 'start although acknowledged data is missing in the database')
     .action(actionsOf(act, () => import('./serve.js'))('serve'));
@@ -96,9 +96,7 @@ export function createProgram(act: Act, capabilities: readonly Capability[]): Co
     .action(actionsOf(act, () => import('./mcp-serve.js'))('serveMcp'));
   addCapabilityCommands(program, capabilities, act);
   addConfigCommands(group('config', 'check and show the configuration'), act);
-  addDatabaseCommands(program, act);
-  addDeployCommands(group('deploy', 'run the configuration elsewhere'), act);
-  addDoctorCommand(program, act);
+  addOperatingCommands(program, act);
   throwErrors(program, 'lango');
   return program;
 }
@@ -158,7 +156,7 @@ function addTaskCommands(tasks: Command, act: Act): void {
     .description('list the newest tasks')
     .addOption(new Option('--state <state>', 'only tasks in this state').choices(TASK_STATES))
     .option('--context <id>', 'only tasks of this conversation')
-    .option('--limit <number>', 'the number of tasks', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
+    .option('--limit <number>', 'the number of tasks', PAGE, DEFAULT_PAGE)
     .action(action('listTasks'));
   add('get <id>')
     .description('show one task with its answer')
@@ -190,11 +188,7 @@ function addReplayCommands(program: Command, act: Act): void {
     .action(actionsOf(act, () => import('./replay.js'))('replay'));
   withAgents(withJson(program.command('fork <task>')))
     .description('go on from an event of a task as a new task; nothing before it is done again')
-    .option(
-      '--at <number>',
-      'the last event to share; default: the last before the end',
-      wholeNumber(1, MAX_AT),
-    )
+    .option('--at <number>', 'the last event to share; default: the last before the end', EVENT)
     .option('--model <name>', 'ask this model')
     .option('--instruction <file>', "the text in place of the agent's instruction")
     .option('--message <text>', 'add this message')
@@ -226,12 +220,7 @@ function addEvalCommands(program: Command, act: Act): void {
     )
     .option('--run <name>', 'with --live: the name of the run; the same name goes on with it')
     .option('--budget <money>', 'with --live: the most that the whole run may cost', amount)
-    .option(
-      '--parallel <number>',
-      'with --live: the most cases at once',
-      wholeNumber(1, MAX_PARALLEL),
-      DEFAULT_PARALLEL,
-    )
+    .option('--parallel <number>', 'with --live: the most cases at once', PARALLEL, DEFAULT_PARALLEL)
     .option('--record', 'with --live: the tasks of cases that pass become their records')
     .option('--junit <file>', 'also write the results as JUnit XML')
     .option('--compare <run>', 'say what became better or worse since a live run, or a file of --json')
@@ -243,7 +232,7 @@ function addEvalCommands(program: Command, act: Act): void {
       "only such tasks: 'agent=NAME state=STATE since=7d'; default: of the root agent",
     )
     .option('--out <folder>', 'write to this folder', 'evals')
-    .option('--limit <number>', 'the number of tasks', wholeNumber(1, MAX_PAGE), DEFAULT_PAGE)
+    .option('--limit <number>', 'the number of tasks', PAGE, DEFAULT_PAGE)
     .action(actionsOf(act, () => import('./eval-new.js'))('newCases'));
   withFolders(withJson(evaluate.command('drift')))
     .description('show how many tasks would be asked something else now, by the nightly comparison')
@@ -272,30 +261,22 @@ function addDataCommands(data: Command, capabilities: readonly Capability[], act
     .action(action('deleteData'));
 }
 
-function addDatabaseCommands(program: Command, act: Act): void {
-  const backups = actionsOf(act, () => import('./backup.js'));
+/** Adds the commands for the database, for other places to run, and for faults. */
+function addOperatingCommands(program: Command, act: Act): void {
+  const database = actionsOf(act, () => import('./database.js'));
   withFolders(withJson(program.command('backup <file>')))
     .description('copy the database into a new file, also while the server runs')
-    .action(backups('backup'));
+    .action(database('backup'));
   withFolders(withJson(program.command('restore <file>')))
     .description('put a backup in place of the database, while no server runs')
-    .action(backups('restore'));
+    .action(database('restore'));
   withFolders(withJson(program.command('migrate')))
     .description('move the embedded database into the PostgreSQL database of the configuration')
     .option('--from <database>', 'sqlite:FILE; default: the database in the data folder')
     .option('--schema', 'move nothing: only make or upgrade the tables')
-    .action(actionsOf(act, () => import('./migrate.js'))('migrate'));
-}
+    .action(database('migrate'));
 
-function addDoctorCommand(program: Command, act: Act): void {
-  withServer(program.command('doctor').description('find what keeps Lango from working here'))
-    .option('--model', 'also send the model a tiny request')
-    .option('--database', 'read the whole database instead, also of a running server')
-    .option('--json', 'one JSON object')
-    .action(actionsOf(act, () => import('./doctor.js'))('doctor'));
-}
-
-function addDeployCommands(deploy: Command, act: Act): void {
+  const deploy = program.command('deploy').description('run the configuration elsewhere');
   withFolders(deploy.command('kubernetes'))
     .description('print manifests for a cluster, with the configuration file')
     .addOption(
@@ -307,6 +288,12 @@ function addDeployCommands(deploy: Command, act: Act): void {
     .option('--registry <address>', 'where the cluster gets the images lango and lango-full')
     .option('--tag <tag>', 'their tag; default: this version')
     .action(actionsOf(act, () => import('./config.js'))('deployKubernetes'));
+
+  withServer(program.command('doctor').description('find what keeps Lango from working here'))
+    .option('--model', 'also send the model a tiny request')
+    .option('--database', 'read the whole database instead, also of a running server')
+    .option('--json', 'one JSON object')
+    .action(actionsOf(act, () => import('./doctor.js'))('doctor'));
 }
 
 function addKeyCommands(keys: Command, act: Act): void {

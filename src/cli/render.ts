@@ -3,7 +3,7 @@ import type { JsonObject } from '../core/json.js';
 import type { Artifact, Part } from '../core/message.js';
 import type { Usage } from '../core/model.js';
 import type { Activity, Question } from '../core/task.js';
-import { createPaint, type Paint } from '../terminal/paint.js';
+import type { Paint } from '../terminal/paint.js';
 import { exactJson, jsonLine, safeLine, safeText } from '../terminal/safe-text.js';
 import type { Terminal } from '../terminal/terminal.js';
 import { TextLayout, wrapLine } from './text-layout.js';
@@ -16,9 +16,9 @@ export type View = (event: ClientEvent) => void;
  * to standard output, fit for a pipe, and all else to standard error; `json` writes each event as a line of JSON.
  */
 export function viewOf(kind: 'story' | 'output' | 'json', terminal: Terminal): View {
-  const { paint, progress, isLive, columns, write, print } = terminal;
+  const { progress, print } = terminal;
   if (kind === 'json') return (event) => print(jsonLine(event));
-  const renderer = new Renderer({ color: paint.isColored, live: isLive, columns, write });
+  const renderer = new Renderer(terminal);
   return (event) => {
     progress.label(progressLabel(event));
     if (kind === 'story') {
@@ -42,20 +42,12 @@ function progressLabel(event: ClientEvent): string {
   return activity.type === 'delegation-start' ? `${activity.agent} works` : `${author} thinks`;
 }
 
-interface RendererOptions {
-  readonly color: boolean;
-  /** Whether outputs are written as they arrive. Otherwise each is written once, when it is complete. */
-  readonly live: boolean;
-  /** The width of the terminal. Without it nothing is laid out: text stays as it was sent. */
-  readonly columns?: number | undefined;
-  /** Receives whole lines with their line feed; with `live` also parts of a line. */
-  readonly write: (text: string) => void;
-}
-
 const REQUEST_CHARACTERS = 100;
 const RESULT_CHARACTERS = 100;
 const ARGUMENTS_CHARACTERS = 100;
 const ARGUMENT_CHARACTERS = 60;
+
+type Output = Pick<Terminal, 'paint' | 'isLive' | 'columns' | 'write'>;
 
 interface AgentOutput {
   author: string;
@@ -64,9 +56,12 @@ interface AgentOutput {
   readonly layout: TextLayout | undefined;
 }
 
-/** Shows the events of a task to a person. Control characters in an event never reach the terminal. */
+/**
+ * Shows the events of a task to a person. Control characters in an event never reach the terminal. Outputs are written as
+ * they arrive where the terminal is live, and elsewhere once each, when it is complete. Without columns nothing is laid out.
+ */
 export class Renderer {
-  readonly #options: RendererOptions;
+  readonly #terminal: Output;
   readonly #paint: Paint;
   /** The unfinished last line of the running text of each sub-agent, by author. */
   readonly #partialLines = new Map<string, string>();
@@ -82,9 +77,9 @@ export class Renderer {
   /** Whether the written text ends in the middle of a line. */
   isMidLine = false;
 
-  constructor(options: RendererOptions) {
-    this.#options = options;
-    this.#paint = createPaint(options.color);
+  constructor(terminal: Output) {
+    this.#terminal = terminal;
+    this.#paint = terminal.paint;
   }
 
   show(event: ClientEvent): void {
@@ -147,7 +142,7 @@ export class Renderer {
       if (output.author !== author) continue;
       this.#outputs.delete(artifactId);
       this.#settled.set(artifactId, output.text);
-      if (!this.#options.live) this.#showOutput(output);
+      if (!this.#terminal.isLive) this.#showOutput(output);
     }
   }
 
@@ -204,7 +199,7 @@ export class Renderer {
     if (!output || replace) output = { author, text: '', layout: this.#newLayout() };
     this.#outputs.set(artifactId, output);
     output.text += text;
-    if (!this.#options.live || text === '') return;
+    if (!this.#terminal.isLive || text === '') return;
     if (this.#lastOutput !== output) {
       if (isReplaced) this.#line(this.#paint.dim('┄ replaces the text above'));
       this.#line(`${this.#name(author)}:`);
@@ -215,13 +210,13 @@ export class Renderer {
   }
 
   #newLayout(): TextLayout | undefined {
-    const { columns } = this.#options;
+    const { columns } = this.#terminal;
     return columns === undefined ? undefined : new TextLayout({ columns, paint: this.#paint });
   }
 
   #showEnd(end: EndEvent): void {
     this.#flushAllLines();
-    if (!this.#options.live) for (const output of this.#outputs.values()) this.#showOutput(output);
+    if (!this.#terminal.isLive) for (const output of this.#outputs.values()) this.#showOutput(output);
     const reason = end.state === 'completed' || end.questions.length > 0 ? '' : `: ${safeText(end.text)}`;
     this.#line(`${this.#paint.state(end.state)}${reason}${this.#paint.dim(usageText(end.usage))}`);
     if (end.questions.length > 0) this.#shownBefore = new Map(this.#settled);
@@ -233,7 +228,7 @@ export class Renderer {
   }
 
   #line(text: string): void {
-    const { columns } = this.#options;
+    const { columns } = this.#terminal;
     const lines = columns === undefined ? [text] : text.split('\n').map((line) => wrapLine(line, columns));
     this.#exactLine(lines.join('\n'));
   }
@@ -248,7 +243,7 @@ export class Renderer {
   #write(text: string): void {
     if (text === '') return;
     this.isMidLine = !text.endsWith('\n');
-    this.#options.write(text);
+    this.#terminal.write(text);
   }
 }
 

@@ -131,11 +131,8 @@ export async function diff(first: string, second: string, call: Call<TaskFlags>)
 }
 
 function elsewhereNotes(elsewhere: TaskFile['elsewhere']): readonly string[] {
-  return elsewhere.map(({ taskId, agent }) =>
-    safeLine(
-      `Task ${taskId} of ${agent} is in the file as its caller saw it: its server does not show its events.`,
-    ),
-  );
+  const how = 'is in the file as its caller saw it: its server does not show its events.';
+  return elsewhere.map(({ taskId, agent }) => safeLine(`Task ${taskId} of ${agent} ${how}`));
 }
 
 function fileOf(given: string, call: Call<TaskFlags>): Promise<TaskFile> {
@@ -148,8 +145,8 @@ const WHOLE_ID = /^[0-9a-f-]{36}$/i;
 async function gather(given: string, call: Call<TaskFlags>): Promise<TaskFile> {
   if (WHOLE_ID.test(given)) return withOwner(SERVER_OPERATIONS, call, (owner) => gatherFrom(owner, given));
   const connection = await connect(call);
-  const { task } = await locateTask(connection, given, call.flags.agent);
-  return ask(connection, gatherFrom(connection.owner, task.id));
+  const { id } = await locateTask(connection, given, call.flags.agent);
+  return ask(connection, gatherFrom(connection.owner, id));
 }
 
 type ForkFlags = TaskFlags & {
@@ -169,14 +166,12 @@ export async function fork(given: string, call: Call<ForkFlags>): Promise<Report
   const results = await Promise.all(result.map(readResult));
   const text = instruction === undefined ? undefined : await readNamed(instruction, TEXT);
   const connection = await connect(call);
-  const { task } = await locateTask(connection, given, agent);
-  const made = await ask(
-    connection,
-    connection.owner.forkTask({ taskId: task.id, at, model, instruction: text, message, results, tools }),
-  );
+  const { id: taskId } = await locateTask(connection, given, agent);
+  const wanted = { taskId, at, model, instruction: text, message, results, tools };
+  const made = await ask(connection, connection.owner.forkTask(wanted));
   return {
-    json: { ...made, fork: { taskId: task.id, seq: made.at } },
-    lines: [safeLine(`Forked ${task.id} at event ${made.at}: ${made.taskId}`)],
+    json: { ...made, fork: { taskId, seq: made.at } },
+    lines: [safeLine(`Forked ${taskId} at event ${made.at}: ${made.taskId}`)],
     notes: [safeLine(`Watch it: lango tasks watch ${made.taskId}`)],
   };
 }

@@ -42,10 +42,10 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
   const connection = await connect(call);
   const located =
     flags.task === undefined ? undefined : await locateTask(connection, flags.task, flags.agent);
-  const taskId = located?.task.id;
-  const agent = located ? located.agent : flags.agent;
+  const { id: taskId, questions = [] } = located ?? {};
+  const { agent } = located ?? flags;
   const contextId = flags.context === undefined ? undefined : await contextOf(connection, flags.context);
-  const { questions = [] } = located?.task ?? {};
+
   const parts = [
     ...(text === '' ? [] : [textPart(text)]),
     ...(await partsFor(files, connection, agent)),

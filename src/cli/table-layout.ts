@@ -1,5 +1,4 @@
 import type { Paint } from '../terminal/paint.js';
-import { widthOf } from './text-width.js';
 
 export interface LayoutOptions {
   /** The width of the terminal. */
@@ -64,17 +63,12 @@ function ruleOf(width: number, line: string, align: Align): string {
 }
 
 /** The widths of the columns; undefined when a word of each would not fit. */
-function widthsOf(
-  rows: readonly (readonly string[])[],
-  { columns }: LayoutOptions,
-): readonly number[] | undefined {
-  const count = rows[0]?.length ?? 0;
-  const widest = (index: number, measure: (cell: string) => number) =>
-    Math.max(GAP, ...rows.map((cells) => measure(cells[index]!)));
-  const indexes = Array.from({ length: count }, (_, index) => index);
-  const widths = indexes.map((index) => widest(index, widthOf));
-  const least = indexes.map((index) => widest(index, (cell) => Math.max(...cell.split(' ').map(widthOf))));
-  const room = columns - GAP * count - 1;
+function widthsOf(rows: readonly (readonly string[])[], { columns }: LayoutOptions) {
+  const widest = (measure: (cell: string) => number) =>
+    rows[0]!.map((_, index) => Math.max(GAP, ...rows.map((cells) => measure(cells[index]!))));
+  const widths = widest(widthOf);
+  const least = widest((cell) => Math.max(...cell.split(' ').map(widthOf)));
+  const room = columns - GAP * widths.length - 1;
   const total = (given: readonly number[]) => given.reduce((sum, width) => sum + width, 0);
   if (total(least) > room) return undefined;
   for (let over = total(widths) - room; over > 0; over -= 1) {
@@ -85,11 +79,7 @@ function widthsOf(
 }
 
 /** The lines of one row, each with its cells filled up to the widths. */
-function linesOf(
-  cells: readonly string[],
-  widths: readonly number[],
-  aligns: readonly Align[],
-): readonly (readonly string[])[] {
+function linesOf(cells: readonly string[], widths: readonly number[], aligns: readonly Align[]) {
   const broken = cells.map((cell, index) => breakCell(cell, widths[index]!));
   const height = Math.max(...broken.map(({ length }) => length));
   return Array.from({ length: height }, (_, at) =>
@@ -112,4 +102,19 @@ function fill(text: string, width: number, align: Align): string {
   const room = width - widthOf(text);
   const before = align === 'left' ? 0 : align === 'right' ? room : Math.floor(room / 2);
   return ' '.repeat(before) + text + ' '.repeat(room - before);
+}
+
+/** Wide in a terminal: the scripts of East Asia, and pictures. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
+const ZERO = /\p{M}|\p{Cf}/u;
+// eslint-disable-next-line no-control-regex
+const ESCAPES = /\u001b\[[0-9;]*m/g;
+
+/** The number of columns that a text takes, without its colors. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text.replace(ESCAPES, ''))
+    width += ZERO.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  return width;
 }

@@ -15,10 +15,7 @@ import { counted } from '../core/text.js';
 import { safeLine, safeText } from '../terminal/safe-text.js';
 import type { Report, Terminal } from '../terminal/terminal.js';
 
-export interface TaskFlags extends ConnectionFlags {
-  readonly agent?: string;
-  readonly json?: boolean;
-}
+export type TaskFlags = ConnectionFlags & { readonly agent?: string; readonly json?: boolean };
 
 /** `agent`: undefined for all agents. `limit`: 1 to 100. */
 interface TaskFilter {
@@ -29,6 +26,7 @@ interface TaskFilter {
 }
 
 interface ListedTask extends TaskView {
+  /** Undefined for the agent at the root of the server. */
   readonly agent: string | undefined;
 }
 
@@ -61,31 +59,28 @@ export async function listTasks(call: Call<ConnectionFlags & TaskFilter>): Promi
 /** `lango tasks get` */
 export async function getTask(given: string, call: Call<TaskFlags & { out?: string }>): Promise<Report> {
   const connection = await connect(call);
-  const { task, agent } = await locateTask(connection, given, call.flags.agent);
-  const { out } = call.flags;
+  const { out, agent } = call.flags;
+  const task = await locateTask(connection, given, agent);
   const notes = out === undefined ? [] : await saveArtifacts(task.artifacts, out);
-  const listed = { ...task, agent: agent ?? (await rootName(connection)) };
+  const listed = { ...task, agent: task.agent ?? (await rootName(connection)) };
   return { json: toJson(listed), lines: detailsOf(listed, call), notes };
 }
 
 /** `lango tasks cancel` */
 export async function cancelTask(given: string, call: Call<TaskFlags>): Promise<Report> {
   const connection = await connect(call);
-  const { agent, task: located } = await locateTask(connection, given, call.flags.agent);
-  const task = await ask(connection, connection.client.cancel({ taskId: located.id, agent }));
+  const { agent, id: taskId } = await locateTask(connection, given, call.flags.agent);
+  const task = await ask(connection, connection.client.cancel({ taskId, agent }));
   const json = toJson({ ...task, agent: agent ?? (await rootName(connection)) });
   const lines = [`${call.terminal.paint.state(task.state)} ${safeLine(task.id)}`];
   return { json, lines, exitCode: isTerminal(task.state) ? EXIT.ok : EXIT.failure };
 }
 
-interface ListedTasks {
-  readonly tasks: readonly ListedTask[];
-  /** The agents whose tasks this caller may not see. */
-  readonly closed: readonly string[];
-}
-
-/** The newest tasks that match. Agents that refuse this caller are left out, unless all of them do. */
-export async function newestTasks(filter: TaskFilter, connection: Connection): Promise<ListedTasks> {
+/**
+ * The newest tasks that match. Agents that refuse this caller are left out, and are in `closed`, unless all of them
+ * refuse it.
+ */
+export async function newestTasks(filter: TaskFilter, connection: Connection) {
   const { tasks, closed } = await readTasks(filter, connection);
   return { tasks: await Promise.all(tasks.map((task) => withRequest(task, connection))), closed };
 }
@@ -169,25 +164,14 @@ function toJson({ stateAt, agent, ...task }: ListedTask) {
   return { ...task, agent: agent ?? null, stateAt: stateAt ?? null };
 }
 
-interface LocatedTask {
-  /** Undefined for the agent at the root of the server. */
-  readonly agent: string | undefined;
-  readonly task: TaskView;
-}
-
 /** Finds a task and its agent by id, or by a beginning or end unique among the newest tasks. Rejects with `not-found`. */
-export async function locateTask(
-  connection: Connection,
-  given: string,
-  agent: string | undefined,
-): Promise<LocatedTask> {
+export async function locateTask(connection: Connection, given: string, agent: string | undefined) {
   const alike = SHORT_ID.test(given) ? await tasksLike(connection, given, agent) : [];
   if (alike.length > 1) {
     const names = alike.map((task) => `${task.id} (${safeLine(requestOf(task), TEXT_CHARACTERS)})`);
     throw usageError(`Several tasks match ${safeLine(given)}: ${names.join(', ')}.`, GIVE_MORE);
   }
-  const [task] = alike;
-  return task ? { agent: task.agent, task } : locateExactly(connection, given, agent);
+  return alike[0] ?? locateExactly(connection, given, agent);
 }
 
 /** The id of a conversation from a beginning or end of it. An unknown one stays as it is: callers may make their own. */
@@ -234,7 +218,7 @@ async function locateExactly(connection: Connection, taskId: string, agent: stri
   let refused: unknown;
   for (const name of names) {
     try {
-      return { agent: name, task: await connection.client.get({ taskId, agent: name }) };
+      return { ...(await connection.client.get({ taskId, agent: name })), agent: name };
     } catch (error) {
       const isElsewhere = isLangoError(error, 'not-found') || isLangoError(error, 'forbidden');
       if (!isElsewhere || names.length === 1) throw await explain(error, connection, name);

@@ -1,5 +1,4 @@
-import { layOutTable, type LayoutOptions } from './table-layout.js';
-import { widthOf } from './text-width.js';
+import { layOutTable, widthOf, type LayoutOptions } from './table-layout.js';
 
 type Style = 'bold' | 'italic' | 'cyan';
 
@@ -17,7 +16,7 @@ export class TextLayout {
   /** The beginning of a line whose kind is not known yet. */
   #start: string | undefined = '';
   #isInFence = false;
-  #isRaw = false;
+
   /** The lines of the table that has begun. */
   #table: string[] = [];
   #isInTable = false;
@@ -52,7 +51,7 @@ export class TextLayout {
   }
 
   #taken(): string {
-    this.#endRaw();
+    this.#endCode();
     const out = this.#out;
     this.#out = '';
     return out;
@@ -82,7 +81,6 @@ export class TextLayout {
     this.#isInTable = !this.#isInFence && /^\s*\|/.test(start);
     if (!this.#isInTable) this.#endTable('\n');
     if (this.#isInFence || this.#isInTable) {
-      this.#isRaw = true;
       this.#run = start;
       return;
     }
@@ -97,7 +95,7 @@ export class TextLayout {
   }
 
   #takeInLine(character: string): void {
-    if (this.#isRaw) {
+    if (this.#isInFence || this.#isInTable) {
       this.#run += character;
       return;
     }
@@ -171,9 +169,10 @@ export class TextLayout {
     this.#wordWidth = 0;
   }
 
-  #endRaw(): void {
-    if (!this.#isRaw || this.#isInTable || this.#run === '') return;
-    this.#out += this.#isInFence ? this.#options.paint.cyan(this.#run) : this.#run;
+  /** Shows what a line of code holds so far. */
+  #endCode(): void {
+    if (!this.#isInFence || this.#run === '') return;
+    this.#out += this.#options.paint.cyan(this.#run);
     this.#run = '';
   }
 
@@ -198,12 +197,12 @@ export class TextLayout {
       this.#table.push(this.#run);
       this.#run = '';
     } else if (this.#start === '') this.#endTable('\n');
-    this.#endRaw();
+    this.#endCode();
     this.#endWord();
     this.#styles.clear();
     this.#start = '';
     this.#spaces = '';
-    this.#isRaw = this.#isHeading = this.#isInTable = false;
+    this.#isHeading = this.#isInTable = false;
     this.#column = this.#indent = 0;
   }
 }

@@ -12,8 +12,8 @@ type Span = Trace['spans'][number];
 /** `lango tasks trace`: what a task and the tasks below it did, as a tree with times, tokens, money and errors. */
 export async function traceTask(given: string, call: Call<TaskFlags>): Promise<Report> {
   const connection = await connect(call);
-  const { task } = await locateTask(connection, given, call.flags.agent);
-  const trace = await ask(connection, connection.owner.readTrace({ taskId: task.id }));
+  const { id: taskId } = await locateTask(connection, given, call.flags.agent);
+  const trace = await ask(connection, connection.owner.readTrace({ taskId }));
   const { spans, isCut } = trace;
   const notes = isCut ? [`Only the first ${spans.length} spans are shown.`] : [];
   return { json: { ...trace }, lines: linesOf(spans, call.terminal), notes };

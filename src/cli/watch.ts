@@ -15,8 +15,7 @@ interface WatchFlags extends TaskFlags {
 export async function watch(given: string, call: Call<WatchFlags>): Promise<number> {
   const { flags, terminal } = call;
   const connection = await connect(call);
-  const { agent, task } = await locateTask(connection, given, flags.agent);
-  const taskId = task.id;
+  const { agent, id: taskId } = await locateTask(connection, given, flags.agent);
   const leaving = new AbortController();
   using interrupt = onInterrupt(() => leaving.abort(new Error('no longer watched')));
   const view = viewOf(flags.json ? 'json' : flags.stream ? 'story' : 'output', terminal);

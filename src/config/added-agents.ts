@@ -53,8 +53,7 @@ export function withAddedAgents(source: Source, added: readonly AddedAgent[], ho
   return {
     ...source,
     values: { ...others, a2a: { enabled: true, ...a2a, remoteAgents: [...(listed as unknown[]), ...rest] } },
-    locate: (path) => (isAdded(path) ? fileIn(home) : source.locate(path)),
-    locateKey: (path) => (isAdded(path) ? fileIn(home) : source.locateKey(path)),
+    locate: (path, about) => (isAdded(path) ? fileIn(home) : source.locate(path, about)),
   };
 }
 

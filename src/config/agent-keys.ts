@@ -96,11 +96,10 @@ export const agent = group('The agents of this server, and their limits.', {
     .union([z.enum(['standard', 'classic']), agentSpecs.min(1)])
     .default('standard')
     .describe('The sub-agents: a built-in roster, or your own list.'),
-  ownAgents: agentSpecs
-    .default([])
-    .describe(
-      'Further sub-agents. Their prefixes are matched before those of the roster. One with the same name as an agent of the roster replaces it.',
-    ),
+  ownAgents: list(
+    agentSpecs,
+    'Further sub-agents. Their prefixes are matched before those of the roster. One with the same name as an agent of the roster replaces it.',
+  ),
   models: z
     .record(agentName(), otherModel)
     .default({})

@@ -31,23 +31,18 @@ const EXTENSION = '.json';
 
 /** Reads every `NAME.json` of the folder, by agent name. Rejects with `invalid-config`, which locates each problem in all files. */
 export async function loadCardFiles(folder: string): Promise<Map<string, CardFile>> {
-  const names = (await listFiles(folder)).filter((name) => name.endsWith(EXTENSION)).sort();
-  const results = await Promise.all(names.map((name) => loadCardFile(folder, name)));
-  const problems = results.flatMap((result) => ('problems' in result ? result.problems : []));
-  if (problems.length > 0) throw problemsError(problems, 'Correct the agent card files.');
-  return new Map(results.flatMap((result) => ('card' in result ? [[result.card.name, result.card]] : [])));
-}
-
-async function listFiles(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch (cause) {
+  const files = await readdir(folder).catch((cause: unknown) => {
     const text = `The agent card folder cannot be read: ${errorText(cause)}.`;
     throw new LangoError('invalid-config', text, { cause });
-  }
+  });
+  const names = files.filter((name) => name.endsWith(EXTENSION)).sort();
+  const results = await Promise.all(names.map((name) => loadCardFile(folder, name)));
+  const problems = results.flatMap(({ problems = [] }) => problems);
+  if (problems.length > 0) throw problemsError(problems, 'Correct the agent card files.');
+  return new Map(results.flatMap(({ card }) => (card ? [[card.name, card]] : [])));
 }
 
-type CardResult = { readonly card: CardFile } | { readonly problems: readonly Problem[] };
+type CardResult = Readonly<{ card?: CardFile; problems?: readonly Problem[] }>;
 
 async function loadCardFile(folder: string, fileName: string): Promise<CardResult> {
   const file = join(folder, fileName);

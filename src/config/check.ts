@@ -44,11 +44,12 @@ export function* checkSettings(given: Given): Generator<void, Checked> {
     return findings.length === 0 ? { settings } : { findings };
   }
   const findings = findingsOf(result.error.issues, (path) => schemasAt(path, schema.json));
-  if (purpose === 'show') {
-    const rest = schema.zod.safeParse(withoutInvalid(values, findings), PARSE_OPTIONS);
-    if (rest.success) return { settings: withPaths(schema, rest.data, base) };
-  }
-  return { findings: [...findings, ...findingsOfOtherRules(given, findings)] };
+  const rest = schema.zod.safeParse(withoutInvalid(values, findings), PARSE_OPTIONS);
+  if (!rest.success) return { findings };
+  const settings = withPaths(schema, rest.data, base);
+  if (purpose === 'show') return { settings };
+  const rules = unconcerned(rulesFor(given), findings);
+  return { findings: [...findings, ...rules.flatMap((rule) => rule.check(settings, base))] };
 }
 
 function rulesFor({ schema, purpose = 'serve' }: Given): readonly Rule[] {
@@ -64,26 +65,18 @@ function rulesOf(capability: Capability): readonly Rule[] {
     keys: [...rule.keys, 'server.allowRisks', 'workspace'],
     check(settings) {
       const { findings = [], sent = [], guarded = [] } = rule.check(groupsOf(capability, settings));
-      const risky = sent.flatMap(({ path, url }) =>
-        url === undefined || isPrivateTransport(url) ? [] : riskFinding(settings, 'plainHttpToken', path),
-      );
+      const risky = sent.flatMap(({ path, url }) => sentFinding(settings, url, path));
       return [...findings, ...risky, ...exposedTo(settings.workspace, guarded)];
     },
   }));
 }
 
-/** Returns the findings of those rules whose keys are valid by themselves. */
-function findingsOfOtherRules(given: Given, findings: readonly Finding[]): readonly Finding[] {
-  const { values, schema, base } = given;
-  const rest = schema.zod.safeParse(withoutInvalid(values, findings));
-  if (!rest.success) return [];
-  const settings = withPaths(schema, rest.data, base);
+/** Returns those rules whose keys are valid by themselves. */
+function unconcerned(rules: readonly Rule[], findings: readonly Finding[]): readonly Rule[] {
   const wrong = findings.map(({ path }) => keyOf(path));
   const concerns = (key: string): boolean =>
     wrong.some((one) => one === '' || one.startsWith(key) || key.startsWith(`${one}.`));
-  return rulesFor(given)
-    .filter(({ keys }) => !keys.some(concerns))
-    .flatMap((rule) => rule.check(settings, base));
+  return rules.filter(({ keys }) => !keys.some(concerns));
 }
 
 /** A copy without the values of the findings. For a path into a list it lacks the whole list. */
@@ -130,6 +123,8 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
   const { otlp } = settings.telemetry;
   const takes = (risk: Risk, isTaken: boolean, path: Path) =>
     isTaken ? riskFinding(settings, risk, path) : [];
+  const sends = (value: string | undefined, address: string | undefined, path: Path) =>
+    value === undefined ? [] : sentFinding(settings, address, path);
   const [otlpHeader] = Object.values(otlp.headers);
   const isPublic = !isLoopback(server.host);
   const main = modelOf(model);
@@ -143,22 +138,18 @@ function checkRisks(settings: Settings, { exposedSecret }: BasePaths): readonly 
     ...takes('trustProxy', isPublic && server.trustProxy, ['server', 'trustProxy']),
     ...takes('readableSecrets', exposedSecret !== undefined, exposedSecret ?? []),
     ...takes('readableSecrets', hasExposedKey, ['server', 'tls', 'keyFile']),
-    ...a2a.remoteAgents.flatMap(({ token, auth, owners, url }, index) => {
-      const shown = token ?? owners ?? (auth && 'auth');
-      return takes('plainHttpToken', isSentWithoutTls(shown, url), ['a2a', 'remoteAgents', index, 'url']);
-    }),
-    ...Object.entries(a2a.keptAt).flatMap(([kind, node]) =>
-      takes('plainHttpToken', isSentWithoutTls(kind, node?.url), ['a2a', 'keptAt', kind, 'url']),
+    ...a2a.remoteAgents.flatMap(({ token, auth, owners, url }, index) =>
+      sends(token ?? owners ?? (auth && 'auth'), url, ['a2a', 'remoteAgents', index, 'url']),
     ),
-    ...auth.nodes.flatMap(({ name, jwks }, index) =>
-      takes('plainHttpToken', isSentWithoutTls(name, jwks), ['auth', 'nodes', index, 'jwks']),
+    ...Object.entries(a2a.keptAt).flatMap(([kind, at]) =>
+      sends(kind, at?.url, ['a2a', 'keptAt', kind, 'url']),
     ),
-    ...takes('plainHttpToken', isSentWithoutTls(otlpHeader, otlp.url), ['telemetry', 'otlp', 'url']),
-    ...takes('plainHttpToken', isSentWithoutTls(mainKey, model.baseUrl), ['model', 'baseUrl']),
-    ...otherModelsOf(settings).flatMap(({ path, given }) => {
-      if (typeof given === 'string') return [];
-      return takes('plainHttpToken', isSentWithoutTls(given.apiKey, given.baseUrl), [...path, 'baseUrl']);
-    }),
+    ...auth.nodes.flatMap(({ name, jwks }, index) => sends(name, jwks, ['auth', 'nodes', index, 'jwks'])),
+    ...sends(otlpHeader, otlp.url, ['telemetry', 'otlp', 'url']),
+    ...sends(mainKey, model.baseUrl, ['model', 'baseUrl']),
+    ...otherModelsOf(settings).flatMap(({ path, given }) =>
+      typeof given === 'string' ? [] : sends(given.apiKey, given.baseUrl, [...path, 'baseUrl']),
+    ),
   ];
 }
 
@@ -168,8 +159,10 @@ function riskFinding({ server }: Pick<Settings, 'server'>, risk: Risk, path: Pat
   return finding(path, `is refused: ${RISKS[risk]}; if that is meant, add ${risk} to server.allowRisks`);
 }
 
-function isSentWithoutTls(value: string | undefined, address: string | undefined): boolean {
-  return value !== undefined && address !== undefined && !isPrivateTransport(address);
+/** Finds an address to which a token or key is sent without TLS. */
+function sentFinding(settings: Settings, address: string | undefined, path: Path): readonly Finding[] {
+  const isSafe = address === undefined || isPrivateTransport(address);
+  return isSafe ? [] : riskFinding(settings, 'plainHttpToken', path);
 }
 
 function checkOpenServer({ auth, server }: Settings): readonly Finding[] {

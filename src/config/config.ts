@@ -5,6 +5,7 @@ import type { AgentLimits, Roster } from '../core/agent.js';
 import { DEFAULT_ROUNDS } from './agent-keys.js';
 import type { Capability, SettingsGroups, SettingsOf } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
+import { mapMembers } from '../core/json.js';
 import { HOME_MARK, IN_MEMORY, LEFT_OUT, mapSettings } from '../core/fields.js';
 import { agentModelsOf, modelOf, type ModelChoice, type ModelConfig } from './models.js';
 import type { Settings, SettingsSchema } from './schema.js';
@@ -27,10 +28,8 @@ export interface Config extends Readonly<Omit<Settings, Resolved>> {
 /** The keys that have another form in `Config`: read-only, without secrets, or with automatic choices made. */
 type Resolved = 'agent' | 'model' | 'auth' | 'a2a' | 'workspace' | 'storage' | 'telemetry';
 
-type IntrospectionSettings = Settings['auth']['introspection'];
-
 type AuthConfig = Readonly<Omit<Settings['auth'], 'token' | 'introspection'>> & {
-  readonly introspection: Readonly<Omit<IntrospectionSettings, 'clientSecret'>>;
+  readonly introspection: Readonly<Omit<Settings['auth']['introspection'], 'clientSecret'>>;
 };
 
 interface AgentConfig extends Readonly<
@@ -55,14 +54,11 @@ export type RemoteAgentConfig = Readonly<Omit<PeerSettings, 'token' | 'auth'>> &
   readonly auth?: RemoteAuthConfig | undefined;
 };
 
-type OAuth2Settings = NonNullable<PeerAuth['oauth2']>;
-type OAuth2Config = Omit<OAuth2Settings, 'clientSecret'>;
-
 /** The authentication of requests to a remote agent, without the values. */
 interface RemoteAuthConfig {
   readonly apiKey?: Omit<NonNullable<PeerAuth['apiKey']>, 'value'> | undefined;
   readonly basic?: Omit<NonNullable<PeerAuth['basic']>, 'password'> | undefined;
-  readonly oauth2?: OAuth2Config | undefined;
+  readonly oauth2?: Omit<NonNullable<PeerAuth['oauth2']>, 'clientSecret'> | undefined;
   readonly mtls?: PeerAuth['mtls'];
 }
 
@@ -89,21 +85,18 @@ export function assertMountable({ server }: Config): void {
 }
 
 /** The limits of a run, in the form that the agents expect. */
-export function agentLimits({
-  agent,
-  approval,
-  tasks,
-  bill,
-}: Pick<Config, 'agent' | 'approval' | 'tasks' | 'bill'>): AgentLimits {
+export function agentLimits(config: Pick<Config, 'agent' | 'approval' | 'tasks' | 'bill'>): AgentLimits {
+  const { agent, approval, tasks } = config;
+  const { currency } = config.bill;
   const { cost, ownerCostPerDay, ...limits } = agent.limits;
-  const { maxDelegationRounds: delegationRounds } = agent;
-  const { expirySeconds: approvalSeconds } = approval;
-  const { currency } = bill;
-  const money = {
+  return {
+    ...limits,
     ...(cost !== undefined && { cost: { amount: cost, currency } }),
     ...(ownerCostPerDay !== undefined && { ownerCostPerDay: { amount: ownerCostPerDay, currency } }),
+    delegationRounds: agent.maxDelegationRounds,
+    approvalSeconds: approval.expirySeconds,
+    entryBytes: tasks.eventBytes,
   };
-  return { ...limits, ...money, delegationRounds, approvalSeconds, entryBytes: tasks.eventBytes };
 }
 
 /** Resolves checked settings, without secrets. `sources`: the environment variables that filled keys. */
@@ -137,8 +130,7 @@ export function groupsOf(
   { settings: groups = {} }: Pick<Capability, 'settings'>,
   settings: Readonly<Record<string, unknown>>,
 ): SettingsOf<SettingsGroups> {
-  const places = Object.keys(groups).map((place): [string, unknown] => [place, valueAt(settings, place)]);
-  return Object.fromEntries(places);
+  return mapMembers<unknown, unknown>(groups, (_, place) => valueAt(settings, place));
 }
 
 /** The settings with those of a capability replaced. */

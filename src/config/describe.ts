@@ -52,21 +52,14 @@ function isListOfGroups(value: unknown): boolean {
 }
 
 /** The keys whose values differ, without those of `except`. A list of groups counts as one key. */
-export function changedKeys(
-  before: LoadedConfig,
-  after: LoadedConfig,
-  except?: ReadonlySet<string>,
-): readonly string[] {
+export function changedKeys(before: LoadedConfig, after: LoadedConfig, except?: ReadonlySet<string>) {
   const [old, now] = [valuesOf(before, except), valuesOf(after, except)];
   const keys = [...new Set([...now.keys(), ...old.keys()])];
   return keys.filter((key) => old.get(key) !== now.get(key));
 }
 
 /** The value of each key as text, for comparison. Holds secrets, so it must not be logged. */
-function valuesOf(
-  { schema, settings }: LoadedConfig,
-  except: ReadonlySet<string> = new Set(),
-): ReadonlyMap<string, string | undefined> {
+function valuesOf({ schema, settings }: LoadedConfig, except: ReadonlySet<string> = new Set()) {
   const leaves = [...new Set(leavesOf(schema.json).map(({ key }) => key.replace(/\[.*/, '')))];
   const ofEntries = new Set(leaves.flatMap((key) => key.split(`.${ENTRY}.`).slice(0, -1)));
   const keys = leaves

@@ -7,26 +7,15 @@ import { describeConfig } from './describe.js';
 import type { LoadedConfig } from './load.js';
 import { packageRoot, packageVersion } from './package-root.js';
 import { LangoError } from '../core/errors.js';
-import { isJsonObject, type Json } from '../core/json.js';
+import { isJsonObject, mapMembers, type Json } from '../core/json.js';
 
 /** The shape of the deployment, its namespace, and the source of its images. */
-export interface Deployment {
-  readonly shape: string;
-  readonly namespace: string;
-  readonly registry?: string;
-  readonly tag?: string;
-}
+export type Deployment = Readonly<{ shape: string; namespace: string; registry?: string; tag?: string }>;
 
 interface Container {
   image: string;
   readonly name: string;
-  readonly env: Variable[];
-}
-
-interface Variable {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: object;
+  readonly env: { readonly name: string; readonly value?: string; readonly valueFrom?: object }[];
 }
 
 /** The parts of a manifest that the command reads or changes. */
@@ -71,10 +60,8 @@ export async function kubernetesManifests(loaded: LoadedConfig, deployment: Depl
 }
 
 /** Gives a manifest its namespace and its images. */
-function place(
-  { kind, metadata, spec }: Manifest,
-  { namespace, registry, tag = packageVersion() }: Deployment,
-): void {
+function place({ kind, metadata, spec }: Manifest, deployment: Deployment): void {
+  const { namespace, registry, tag = packageVersion() } = deployment;
   if (kind === 'Namespace') metadata.name = namespace;
   else metadata.namespace = namespace;
   const pod = kind === 'Deployment' ? spec!.template.spec : { containers: [] };
@@ -112,6 +99,5 @@ function configure(manifests: readonly Manifest[], given: Json): void {
 /** The groups of both, with the values of `given` where it has some. A list replaces a list. */
 function over(own: Json | undefined, given: Json): Json {
   if (!isJsonObject(own) || !isJsonObject(given)) return given;
-  const merged = Object.entries(given).map(([key, value]) => [key, over(own[key], value!)] as const);
-  return { ...own, ...Object.fromEntries(merged) };
+  return { ...own, ...mapMembers(given, (value, key) => over(own[key], value!)) };
 }

@@ -45,8 +45,6 @@ interface Layered {
 
 type Group = Record<string, unknown>;
 
-type At = Pick<Override, 'path' | 'value'>;
-
 interface LayerSources {
   readonly env: Env;
   readonly overrides?: Overrides | undefined;
@@ -60,12 +58,12 @@ export function layer(fileValues: Group, { env, overrides = {}, variables }: Lay
   const origins = new Map<string, Origin>();
   addLeafKeys(origins, fileValues);
   const sources = new Map<string, string>();
-  const apply = (override: Override): void => {
-    const changed = override.value === undefined ? undefined : withValueAt(values, override);
+  const apply = ({ path, value, origin, at }: Override): void => {
+    const changed = value === undefined ? undefined : withValueAt(values, path, value);
     if (!changed) return;
     values = changed;
-    origins.set(keyOf(override.path), override.origin);
-    sources.set(keyOf(override.path), override.at);
+    origins.set(keyOf(path), origin);
+    sources.set(keyOf(path), at);
   };
   const ofCapabilities = variables.flatMap((one) => variableOf(one, env, values));
   const all = [...secretsFrom(env, values), ...ofCapabilities, ...addressesFrom(env, origins)];
@@ -169,20 +167,18 @@ function overridesFrom({ logLevel }: Env, { host, port }: Overrides): readonly O
 }
 
 /** A copy with a value at its path; undefined if a value on the way is not a group, which the schema check reports. */
-function withValueAt(values: unknown, { path: [step, ...rest], value }: At): Group | undefined {
+function withValueAt(values: unknown, [step, ...rest]: Path, value: unknown): Group | undefined {
   if (!isGroup(values)) return undefined;
   const name = String(step);
-  const inner = rest.length === 0 ? value : withValueAt(values[name] ?? {}, { path: rest, value });
+  const inner = rest.length === 0 ? value : withValueAt(values[name] ?? {}, rest, value);
   return inner === undefined ? undefined : { ...values, [name]: inner };
 }
 
 function addLeafKeys(origins: Map<string, Origin>, value: unknown, key = ''): void {
-  if (Array.isArray(value)) {
-    origins.set(key, 'file');
-    value.forEach((item, index) => addLeafKeys(origins, item, keyAt(key, index)));
-  } else if (isGroup(value)) {
+  if (!isGroup(value)) origins.set(key, 'file');
+  if (Array.isArray(value)) value.forEach((item, index) => addLeafKeys(origins, item, keyAt(key, index)));
+  else if (isGroup(value))
     for (const [name, child] of Object.entries(value)) addLeafKeys(origins, child, keyAt(key, name));
-  } else origins.set(key, 'file');
 }
 
 export function isGroup(value: unknown): value is Group {

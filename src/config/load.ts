@@ -145,16 +145,14 @@ async function readConfigFile(options: LoadOptions): Promise<Reading> {
   }
   const reading = await readText(text, { file, schema: shippedSchema() }, options);
   if (options.purpose === 'call' || !isGroup(reading.source.values)) return reading;
-  const further = await loadCapabilities(reading.source.values['capabilities'], dirname(resolve(file)));
-  if (further.length === 0) return reading;
+  const names: unknown = reading.source.values['capabilities'];
+  if (!Array.isArray(names) || names.length === 0) return reading;
+  const folder = dirname(resolve(file));
+  const further = await Promise.all(names.map((name) => loadCapability(String(name), folder)));
   return readText(text, { file, schema: new SettingsSchema([...CAPABILITIES, ...further]) }, options);
 }
 
-/** Loads the capabilities of named packages. Rejects with `invalid-config` for one that fails to load or exports none. */
-async function loadCapabilities(names: unknown, folder: string): Promise<readonly Capability[]> {
-  if (!Array.isArray(names)) return [];
-  return Promise.all(names.map((name) => loadCapability(String(name), folder)));
-}
+/** Loads the capability of a named package. Rejects with `invalid-config` when that fails to load or exports none. */
 
 async function loadCapability(name: string, folder: string): Promise<Capability> {
   let loaded: { readonly capability?: Capability };
@@ -277,10 +275,5 @@ const byLocation = (a: Problem, b: Problem): number => LOCATIONS.compare(a.at, b
 /** The settings of a program. They have no positions, so problems are located by key only. */
 function objectSource(values: unknown): Source {
   // The program may change its settings later.
-  return {
-    values: structuredClone(values),
-    problems: [],
-    locate: () => 'settings',
-    locateKey: () => 'settings',
-  };
+  return { values: structuredClone(values), problems: [], locate: () => 'settings' };
 }

@@ -5,6 +5,7 @@ import {
   flag,
   group,
   httpUrl,
+  list,
   optional,
   seconds,
   secret,
@@ -150,12 +151,10 @@ export const model = group('The language model.', {
       'The address of OpenAI. Default: the variable `OPENAI_BASE_URL`, or the vendor.',
     ),
   }),
-  fallbacks: z
-    .array(otherModel)
-    .default([])
-    .describe(
-      'Models that are asked in this order when the one before is overloaded, limits the rate or cannot be reached after all retries, when its vendor does not know it or a filter of it refuses, when the conversation is too long for it, or, for one of another provider, when the key is refused or has no credit. Each is the name of a model or the keys below. They stand in for the models of `agent.models` too.',
-    ),
+  fallbacks: list(
+    z.array(otherModel),
+    'Models that are asked in this order when the one before is overloaded, limits the rate or cannot be reached after all retries, when its vendor does not know it or a filter of it refuses, when the conversation is too long for it, or, for one of another provider, when the key is refused or has no credit. Each is the name of a model or the keys below. They stand in for the models of `agent.models` too.',
+  ),
   fallbackOnRefusal: flag(
     true,
     'Whether the next of `fallbacks` is asked when a filter of the vendor refuses a request or stops an answer. It is never asked when the model itself declines.',

@@ -31,10 +31,7 @@ export interface ModelConfig extends MainModel {
 type OtherModel = Settings['agent']['models'][string];
 
 /** A model other than `model`, with its path in the settings. */
-interface LocatedModel {
-  readonly path: Path;
-  readonly given: OtherModel;
-}
+type LocatedModel = Readonly<{ path: Path; given: OtherModel }>;
 
 const DEFAULT_NAMES = {
   anthropic: DEFAULT_ANTHROPIC_MODEL,
@@ -63,10 +60,7 @@ export function modelOf(model: ModelSettings, sources: ReadonlyMap<string, strin
 }
 
 /** The address of a provider that the environment or the file names; undefined for the vendor's own. */
-function baseUrlOf(
-  provider: ModelChoice['provider'],
-  baseUrls: ModelSettings['baseUrls'],
-): string | undefined {
+function baseUrlOf(provider: string, baseUrls: ModelSettings['baseUrls']): string | undefined {
   return provider === 'anthropic' || provider === 'openai' ? baseUrls[provider] : undefined;
 }
 

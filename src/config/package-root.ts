@@ -9,13 +9,11 @@ const PACKAGE_NAME = 'lango';
  * from dist/ or from node_modules. Throws if the program was moved out of its package.
  */
 export function packageRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
+  const here = fileURLToPath(import.meta.url);
+  let folder = dirname(here);
   while (packageIn(folder).name !== PACKAGE_NAME) {
     const parent = dirname(folder);
-    if (parent === folder)
-      throw new Error(
-        `No package.json of ${PACKAGE_NAME} was found above ${fileURLToPath(import.meta.url)}.`,
-      );
+    if (parent === folder) throw new Error(`No package.json of ${PACKAGE_NAME} was found above ${here}.`);
     folder = parent;
   }
   return folder;

@@ -33,15 +33,15 @@ export function problemsError(problems: readonly Problem[], hint: string): Lango
 /** `sources`: the variables and flags that values came from, by key. */
 export function toProblem(
   { path, about, text }: Finding,
-  source: Readonly<Record<'locate' | 'locateKey', (path: Path) => string>>,
-  sources: ReadonlyMap<string, string> = new Map(),
+  source: { locate(path: Path, about?: Finding['about']): string },
+  sources?: ReadonlyMap<string, string>,
 ): Problem {
   const key = keyOf(path);
-  const inFile = about === 'key' ? source.locateKey(path) : source.locate(path);
-  return { at: sources.get(key) ?? inFile, key, text };
+  return { at: sources?.get(key) ?? source.locate(path, about), key, text };
 }
 
 type Issue = z.core.$ZodIssue;
+type UnionIssue = Extract<Issue, { code: 'invalid_union' }>;
 
 type SchemasAt = (path: Path) => readonly KeySchema[];
 
@@ -65,23 +65,18 @@ export function findingsOf(
 }
 
 /** The findings of the branch that matches the kind of the value, or one finding that lists what every branch expects. */
-function unionFindings(
-  issue: Extract<Issue, { code: 'invalid_union' }>,
-  schemasAt: SchemasAt,
-  path: Path,
-): readonly Finding[] {
-  const matching = issue.errors.find((branch) => branch.every((inner) => inner.path.length > 0));
+function unionFindings({ errors }: UnionIssue, schemasAt: SchemasAt, path: Path): readonly Finding[] {
+  const matching = errors.find((branch) => branch.every((inner) => inner.path.length > 0));
   if (matching !== undefined) return findingsOf(matching, schemasAt, path);
-  const expected = issue.errors.flatMap((branch) => branch.slice(0, 1).flatMap(expectations));
+  const expected = errors.flatMap((branch) => branch.slice(0, 1).flatMap(expectations));
   return [{ path, about: 'value', text: `must be ${oneOf(expected)}` }];
 }
 
 function issueText(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
-      if (issue.message.endsWith('received undefined')) return 'is missing';
-      return `must be ${oneOf(expectations(issue))}`;
     case 'invalid_value':
+      if (issue.message.endsWith('received undefined')) return 'is missing';
       return `must be ${oneOf(expectations(issue))}`;
     case 'too_small':
       return `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${amount(issue.minimum, issue)}`;

@@ -1,3 +1,4 @@
+import { defined, mapMembers } from '../core/json.js';
 import { ENV_VARIABLES } from './env.js';
 import type { KeySchema, Leaf, SettingsSchema } from './schema.js';
 import { alternatives, leavesOf, valuesOf } from './schema.js';
@@ -11,10 +12,8 @@ export function configSchema({ json }: SettingsSchema): Readonly<Record<string, 
 
 /** Allows a string with a variable wherever a single value is allowed. */
 function withVariables(schema: KeySchema): KeySchema {
-  if (schema.properties !== undefined) {
-    const properties = Object.entries(schema.properties).map(([name, child]) => [name, withVariables(child)]);
-    return { ...schema, properties: Object.fromEntries(properties) as Record<string, KeySchema> };
-  }
+  if (schema.properties !== undefined)
+    return { ...schema, properties: mapMembers(schema.properties, withVariables) };
   const values = valuesOf(schema);
   if (values !== undefined) return { ...schema, additionalProperties: withVariables(values) };
   const { description, default: fallback, writeOnly, ...check } = schema;
@@ -22,9 +21,7 @@ function withVariables(schema: KeySchema): KeySchema {
     one.items === undefined ? one : { ...one, items: withVariables(one.items) },
   );
   return {
-    ...(description === undefined ? {} : { description }),
-    ...(fallback === undefined ? {} : { default: fallback }),
-    ...(writeOnly === undefined ? {} : { writeOnly }),
+    ...defined({ description, default: fallback, writeOnly }),
     anyOf: checks.every(({ type }) => type === 'array') ? checks : [...checks, VARIABLE_SCHEMA],
   };
 }

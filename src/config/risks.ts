@@ -24,9 +24,8 @@ export function isWeakToken(token: string): boolean {
  * an earlier pair nor continues a row such as "abc" or "111".
  */
 function entropyOf(token: string): number {
-  const shares = [...Map.groupBy(token, (character) => character).values()].map(
-    ({ length }) => length / token.length,
-  );
+  const groups = [...Map.groupBy(token, (character) => character).values()];
+  const shares = groups.map(({ length }) => length / token.length);
   const bits = -shares.reduce((sum, share) => sum + share * Math.log2(share), 0);
   const pairs = new Set<string>();
   for (let at = 1, step = NaN; at < token.length; at += 1) {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ShippedGroups } from '../capabilities/index.js';
 import type { Capability } from '../core/capability.js';
 import { LangoError } from '../core/errors.js';
-import { group, text } from '../core/fields.js';
+import { group, list, text } from '../core/fields.js';
 import { a2aKeys, type Kinds } from './a2a-keys.js';
 import { agent } from './agent-keys.js';
 import {
@@ -22,12 +22,10 @@ import { node, telemetry, webConsole, workspace } from './host-keys.js';
 import { bill, model, prices } from './model-keys.js';
 import { authKeys, EVERY_RIGHT, OPERATE, server } from './server-keys.js';
 
-const capabilities = z
-  .array(text())
-  .default([])
-  .describe(
-    'Packages with further capabilities, such as `@example/notes`; see [Write a capability](../guides/write-a-capability.md). They run with all rights of this server.',
-  );
+const capabilities = list(
+  z.array(text()),
+  'Packages with further capabilities, such as `@example/notes`; see [Write a capability](../guides/write-a-capability.md). They run with all rights of this server.',
+);
 
 /** The keys of the server itself, before and after those of capabilities, which bring `kinds` of data. */
 const firstKeys = (kinds: Kinds) => ({
@@ -165,11 +163,7 @@ export function valuesOf({ additionalProperties }: KeySchema): KeySchema | undef
 }
 
 /** A key that holds a value. Keys of list entries are as `remoteAgents[].url`, those of map entries as `servers.NAME.url`. */
-export interface Leaf {
-  readonly key: string;
-  readonly schema: KeySchema;
-  readonly required: boolean;
-}
+export type Leaf = Readonly<{ key: string; schema: KeySchema; required: boolean }>;
 
 /** Stands for the name of a map entry. */
 export const ENTRY = 'NAME';

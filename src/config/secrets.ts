@@ -30,11 +30,7 @@ export interface Secrets {
   readonly metricsToken: string | undefined;
 }
 
-export function secretsOf(
-  schema: SettingsSchema,
-  settings: Settings,
-  { model }: Pick<Config, 'model'>,
-): Secrets {
+export function secretsOf(schema: SettingsSchema, settings: Settings, { model }: Config): Secrets {
   const { auth, a2a, metrics, storage, telemetry } = settings;
   return {
     token: auth.token,
@@ -72,19 +68,15 @@ function markedIn(schema: SettingsSchema, settings: Settings): readonly string[]
     // Of the address of a proxy, only the password is a secret.
     if (kind !== 'secret' || group === 'egress') return value;
     if (typeof value === 'string') found.push(value);
-    else
-      found.push(
-        ...Object.values(value as object)
-          .map(withoutScheme)
-          .filter(isLong),
-      );
+    else {
+      const headers = Object.values(value as Readonly<Record<string, string>>);
+      const plain = headers.map((header) => header.replace(/^(Bearer|Basic) /i, ''));
+      found.push(...plain.filter(({ length }) => length >= SECRET_MIN_LENGTH));
+    }
     return value;
   });
   return found;
 }
-
-const withoutScheme = (header: string): string => header.replace(/^(Bearer|Basic) /i, '');
-const isLong = ({ length }: string): boolean => length >= SECRET_MIN_LENGTH;
 
 /** Every value, for the redaction of the log. */
 export function secretValues({ token, marked, inAddresses }: Secrets): readonly string[] {

@@ -132,7 +132,9 @@ export const server = group('The HTTP server.', {
   limits: serverLimits,
 });
 
-const MAX_SKEW_SECONDS = 300;
+/** A time of 0 to 300 seconds. */
+const fewMinutes = (fallback: number, description: string) =>
+  z.number().min(0).max(300).default(fallback).describe(description);
 
 const scopeRule = z.strictObject({
   agent: agentName().describe('The agent that the scope is for.'),
@@ -165,12 +167,10 @@ const jwt = group('Signed tokens, for mode `jwt`.', {
     .min(1)
     .default(['RS256', 'PS256', 'ES256', 'EdDSA'])
     .describe('The accepted signature algorithms.'),
-  clockSkewSeconds: z
-    .number()
-    .min(0)
-    .max(MAX_SKEW_SECONDS)
-    .default(30)
-    .describe('The largest accepted difference between the clocks of issuer and server.'),
+  clockSkewSeconds: fewMinutes(
+    30,
+    'The largest accepted difference between the clocks of issuer and server.',
+  ),
   requiredClaims: list(
     z.array(text()),
     'Claims that a token must have, besides `exp`, `iss`, `aud` and the owner.',
@@ -204,14 +204,10 @@ const introspection = group('Token introspection (RFC 7662), for mode `jwt`.', {
   ),
   clientId: optional(text(), 'The id of this server at the issuer. Default: none; `url` needs it.'),
   clientSecret: secret('Its secret. Default: none; `url` needs it.'),
-  cacheSeconds: z
-    .number()
-    .min(0)
-    .max(300)
-    .default(30)
-    .describe(
-      'How long a response is used, at most until the token ends. A token that is revoked meanwhile is still accepted.',
-    ),
+  cacheSeconds: fewMinutes(
+    30,
+    'How long a response is used, at most until the token ends. A token that is revoked meanwhile is still accepted.',
+  ),
   always: flag(
     false,
     'Ask about signed tokens too, once their signature is verified: revoked ones are refused.',

@@ -1,4 +1,4 @@
-import { keyOf, type Path } from '../core/findings.js';
+import { keyOf, type Finding, type Path } from '../core/findings.js';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, stringify } from 'yaml';
 import type { Document, Node, Pair, ParsedNode, YAMLMap } from 'yaml';
 import { z } from 'zod';
@@ -10,10 +10,8 @@ export interface Source {
   /** Plain values; undefined if the text could not be parsed at all. */
   readonly values: unknown;
   readonly problems: readonly Problem[];
-  /** "FILE:LINE:COLUMN" of the value at `path`, or of the nearest group around it in the file. */
-  locate(path: Path): string;
-  /** Like `locate`, but for the key itself. */
-  locateKey(path: Path): string;
+  /** "FILE:LINE:COLUMN" of the value or the key at `path`, or of the nearest group around it in the file. Default: the value. */
+  locate(path: Path, about?: Finding['about']): string;
 }
 
 interface SourceOptions {
@@ -54,17 +52,19 @@ export const yamlText = (value: unknown): string => stringify(value, { lineWidth
 
 /** Parses YAML or JSON. Never throws: errors are in `problems`, and quote nothing of the text, which may hold secrets. */
 export function textSource(text: string, options: SourceOptions): Source {
-  if (text.length > TEXT_MAX_LENGTH)
-    return unreadSource(options.file, `is larger than ${TEXT_MAX_LENGTH} characters`);
+  if (text.length > TEXT_MAX_LENGTH) {
+    const start = `${options.file}:1:1`;
+    const problem = { at: start, key: '', text: `is larger than ${TEXT_MAX_LENGTH} characters` };
+    return { values: undefined, problems: [problem], locate: () => start };
+  }
   const lines = new LineCounter();
   const document = documentOf(text, lines, options);
   const at = (offset: number): string => {
     const { line, col } = lines.linePos(offset);
     return `${options.file}:${line}:${col}`;
   };
-  const locate = (path: Path): string => at(offsetOf(valueNode(document, path)));
-  const locateKey = (path: Path): string =>
-    at(offsetOf(keyNode(document, path) ?? valueNode(document, path)));
+  const locate = (path: Path, about?: Finding['about']): string =>
+    at(offsetOf((about === 'key' && keyNode(document, path)) || valueNode(document, path)));
   const broken = [...document.errors, ...document.warnings];
   if (broken.length > 0) {
     // The first error of a line causes the others.
@@ -78,14 +78,14 @@ export function textSource(text: string, options: SourceOptions): Source {
           ? TOO_DEEP
           : `${error!.message.replace(QUOTE, '')}${adviceAt(text, error!.pos[0])}`,
     }));
-    return { values: undefined, problems, locate, locateKey };
+    return { values: undefined, problems, locate };
   }
   const problems: Problem[] = [];
   const report = (node: unknown, path: Path, problem: string): void => {
     problems.push({ at: at(offsetOf(node)), key: keyOf(path), text: problem });
   };
   const values = toValue(document.contents, [], { options, report });
-  return { values, problems, locate, locateKey };
+  return { values, problems, locate };
 }
 
 const TOO_DEEP = `is nested deeper than ${DEPTH_MAX} levels`;
@@ -106,12 +106,6 @@ function documentOf(text: string, lineCounter: LineCounter, { syntax }: SourceOp
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
-}
-
-/** The source of a text that is not read. */
-function unreadSource(file: string, text: string): Source {
-  const locate = (): string => `${file}:1:1`;
-  return { values: undefined, problems: [{ at: locate(), key: '', text }], locate, locateKey: locate };
 }
 
 /** Returns advice for an error at a variable inside `{ }` or `[ ]`, where YAML ends a value at the variable's brace. */

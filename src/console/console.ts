@@ -13,11 +13,8 @@ interface ConsoleSettings {
   readonly auth: { readonly mode: string; readonly jwt: { readonly issuer?: string | undefined } };
 }
 
-interface ConsoleParts {
-  /** The folder of the built pages. */
-  readonly folder: string;
-  readonly createFetch: CreateFetch;
-}
+/** `folder`: that of the built pages. */
+type ConsoleParts = Readonly<{ folder: string; createFetch: CreateFetch }>;
 
 const ISSUER_TIMEOUT_MS = 10_000;
 const ISSUER_BYTES = 256 * 1024;

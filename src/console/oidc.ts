@@ -69,10 +69,10 @@ export class OidcSignIn {
   async #read(): Promise<Configuration> {
     const { discovery, None, allowInsecureRequests, customFetch } = await load();
     const { issuer, clientId } = this.#options;
-    const isPlain = issuer.startsWith('http:');
+
     return discovery(new URL(issuer), clientId, undefined, None(), {
       [customFetch]: (url: string, init: unknown) => this.#options.fetch(url, init as RequestInit),
-      ...(isPlain ? { execute: [allowInsecureRequests] } : {}),
+      ...(issuer.startsWith('http:') && { execute: [allowInsecureRequests] }),
     });
   }
 }

@@ -50,14 +50,12 @@ export function createRootRoute(isOn: boolean): HttpRoute {
     if (path !== '/' || !isPage) return false;
     exchange.anyone();
     if (isOn) response.writeHead(302, { ...NO_STORE, Location: `${baseUrl}${PAGES}` }).end();
-    else
-      response
-        .writeHead(404, { ...NO_STORE, ...SAFE_HEADERS, 'Content-Type': 'text/plain' })
-        .end(SWITCHED_OFF);
+    else response.writeHead(404, OFF_HEADERS).end(SWITCHED_OFF);
     return true;
   };
 }
 
+const OFF_HEADERS = { ...NO_STORE, ...SAFE_HEADERS, 'Content-Type': 'text/plain' };
 const SWITCHED_OFF =
   'This is a Lango server. It shows no console: its operator switches it on with console.enabled: true.\n';
 
@@ -93,10 +91,8 @@ async function handleSession(exchange: HttpExchange, sessions: Sessions): Promis
     sessions.close(cookieIn(request, baseUrl, 'session') ?? '');
     response.setHeader('Set-Cookie', setCookie(baseUrl, 'session'));
   } else if (authorization !== undefined) {
-    response.setHeader(
-      'Set-Cookie',
-      setCookie(baseUrl, 'session', sessions.open(authorization, requirePage(request))),
-    );
+    const session = sessions.open(authorization, requirePage(request));
+    response.setHeader('Set-Cookie', setCookie(baseUrl, 'session', session));
   }
   response.writeHead(204, NO_STORE).end();
 }
@@ -129,9 +125,8 @@ async function handleOidc(exchange: HttpExchange, sessions: Sessions, oidc?: Oid
     response.writeHead(200, JSON_HEADERS).end(JSON.stringify({ url }));
   } else if (oidc && path === CALLBACK) {
     const address = new URL(`${baseUrl}${CALLBACK}?${query.toString()}`);
-    const session = sessions.open(
-      ...(await oidc.finish(address, cookieIn(request, baseUrl, 'sign-in') ?? '')),
-    );
+    const signedIn = await oidc.finish(address, cookieIn(request, baseUrl, 'sign-in') ?? '');
+    const session = sessions.open(...signedIn);
     response.setHeader('Set-Cookie', [setCookie(baseUrl, 'session', session), setCookie(baseUrl, 'sign-in')]);
     response.writeHead(302, { ...NO_STORE, Location: `${baseUrl}${PAGES}` }).end();
   } else throw nothingAt(exchange);

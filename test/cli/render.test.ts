@@ -3,6 +3,7 @@ import type { ClientEvent } from '../../src/a2a/client/reader.js';
 import { Renderer } from '../../src/cli/render.js';
 import { NO_USAGE } from '../../src/core/model.js';
 import type { Activity, Question } from '../../src/core/task.js';
+import { createPaint } from '../../src/terminal/paint.js';
 
 const COMPLETED = end({ state: 'completed' });
 
@@ -185,7 +186,12 @@ describe('the renderer', () => {
   });
 
   it('tracks whether its last line is open', () => {
-    const renderer = new Renderer({ color: false, live: true, write: () => {} });
+    const renderer = new Renderer({
+      paint: createPaint(false),
+      isLive: true,
+      columns: undefined,
+      write: () => {},
+    });
     renderer.show(says('a', 'x', true));
     expect(renderer.isMidLine).toBe(true);
     renderer.show(COMPLETED);
@@ -291,7 +297,8 @@ function pieces(
   { live = true, color = false, columns }: Options,
 ): readonly string[] {
   const written: string[] = [];
-  const renderer = new Renderer({ color, live, columns, write: (text) => written.push(text) });
+  const write = (text: string) => void written.push(text);
+  const renderer = new Renderer({ paint: createPaint(color), isLive: live, columns, write });
   for (const event of events) renderer.show(event);
   return written;
 }

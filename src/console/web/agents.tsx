@@ -2,7 +2,7 @@ import type { AgentState } from '../../core/node-status.js';
 import { newId, owner } from './api.js';
 import { Icon, Mark } from './icons.js';
 import { agentsOf, loadNode, node, readCard } from './node.js';
-import { Ago, Field, Form, link, Note, TwoClicks, useAction, useLoaded, writtenIn } from './page.js';
+import { Ago, counted, Field, Form, link, Note, TwoClicks, useAction, useLoaded, writtenIn } from './page.js';
 import { visible } from './parts.js';
 
 const REFRESH_MS = 5_000;
@@ -52,9 +52,7 @@ export function Lint({ findings }: Pick<Found, 'findings'>) {
     );
   return (
     <details>
-      <summary>
-        {findings.length} {findings.length === 1 ? 'finding' : 'findings'} about its card
-      </summary>
+      <summary>{counted(findings.length, 'finding')} about its card</summary>
       <ul>
         {findings.map(({ severity, path, text }) => (
           <li key={path + text} class="text">
@@ -102,22 +100,18 @@ function OwnAgent({ name, found, isRoot }: Readonly<{ name: string; found: Found
   );
 }
 
-export const PeerState = ({ state }: Pick<AgentState, 'state'>) =>
-  state === 'ready' ? (
-    <Mark icon="completed" kind="completed">
-      ready
-    </Mark>
-  ) : (
-    <Mark icon="warning" kind="waits">
+export function PeerState({ state }: Pick<AgentState, 'state'>) {
+  const isReady = state === 'ready';
+  return (
+    <Mark icon={isReady ? 'completed' : 'warning'} kind={isReady ? 'completed' : 'waits'}>
       {state}
     </Mark>
   );
+}
 
-function RemoteAgent({
-  peer,
-  root,
-  onChange,
-}: Readonly<{ peer: AgentState; root: string; onChange: () => void }>) {
+type RemoteAgentProps = Readonly<{ peer: AgentState; root: string; onChange: () => void }>;
+
+function RemoteAgent({ peer, root, onChange }: RemoteAgentProps) {
   const { name, state, url, since, reason, hint, description } = peer;
   const { note, act } = useAction();
   const remove = () => act(() => owner(`agents/${encodeURIComponent(name)}`, 'DELETE').then(onChange));
@@ -138,12 +132,7 @@ function RemoteAgent({
       {note && <Note>{note}</Note>}
       <p class="buttons">
         <a href={link('chat', root, newId())}>Try it: ask {root} for it</a>
-        <TwoClicks
-          label="Remove"
-          confirm={`Really remove ${name}`}
-          kind="danger"
-          onConfirm={() => void remove()}
-        />
+        <TwoClicks label="Remove" confirm={`Really remove ${name}`} kind="danger" onConfirm={remove} />
       </p>
     </section>
   );
@@ -152,13 +141,9 @@ function RemoteAgent({
 function AddAgent({ onAdded }: Readonly<{ onAdded: () => void }>) {
   const { note, act } = useAction();
   const add = async (form: HTMLFormElement) => {
-    const text = (name: string) => writtenIn(form, name).trim();
-    await owner('agents', 'POST', {
-      name: text('name'),
-      url: text('url'),
-      ...(text('token') === '' ? {} : { token: text('token') }),
-      ...(new FormData(form).has('private') ? { allowPrivate: true } : {}),
-    });
+    const [name, url, token] = ['name', 'url', 'token'].map((field) => writtenIn(form, field).trim());
+    const allowPrivate = new FormData(form).has('private') || undefined;
+    await owner('agents', 'POST', { name, url, token: token || undefined, allowPrivate });
     form.reset();
     onAdded();
     return 'Added, also for later starts.';

@@ -1,8 +1,7 @@
-import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { UsageRow } from '../../core/model.js';
 import { owner, readOf, viewed, type Owner } from './api.js';
-import { Chart, partsOf, seriesOf } from './chart.js';
+import { partsOf, UsageCharts } from './chart.js';
 import { Icon, Nothing } from './icons.js';
 import { node, nodeName } from './node.js';
 import { otherOwners, wordsOf } from './owners.js';
@@ -49,35 +48,12 @@ function Charts({ rows, by }: Readonly<{ rows: readonly BillRow[]; by: Group }>)
   const first = Math.min(today, ...rows.map((row) => Date.parse(row.day)));
   const from = Math.max(first, today - (MOST_DAYS - 1) * DAY_MS);
   const times = partsOf(from, DAY_MS);
-  const valued = rows.map((row) => ({ row, at: Date.parse(row.day), name: nameIn(row, by) }));
-  const limit = node.value?.dailyCost;
-  const currencies = new Set(rows.flatMap(({ cost, currency }) => (cost ? currency : [])));
+  const dated = rows.map((row) => ({ ...row, at: Date.parse(row.day), name: nameIn(row, by) }));
   return (
     <div class="columns">
-      <Chart
-        label={`Tokens by ${by}`}
-        format={(value) => value.toLocaleString(undefined, { notation: 'compact' })}
-        {...{ times, partMs: DAY_MS }}
-        series={seriesOf(
-          valued.map(({ row, ...one }) => ({ ...one, value: row.input + row.output })),
-          times,
-        )}
+      <UsageCharts
+        {...{ rows: dated, times, partMs: DAY_MS, by: ` by ${by}`, limit: node.value?.dailyCost }}
       />
-      {[...currencies].map((currency) => (
-        <Chart
-          key={currency}
-          label={`Money in ${currency} by ${by}`}
-          format={(value) => value.toLocaleString(undefined, { maximumSignificantDigits: 3 })}
-          {...{ times, partMs: DAY_MS }}
-          limit={limit?.currency === currency ? limit.amount : undefined}
-          series={seriesOf(
-            valued
-              .filter(({ row }) => row.currency === currency)
-              .map(({ row, ...one }) => ({ ...one, value: row.cost ?? 0 })),
-            times,
-          )}
-        />
-      ))}
     </div>
   );
 }
@@ -124,18 +100,16 @@ export function BillView() {
     group === 'day' ? byName : (a, b) => tokens(b[1]) - tokens(a[1]) || byName(a, b),
   );
   const most = Math.max(1, ...groups.map(([, rows]) => tokens(rows)));
+  const showDay = (name: string) => {
+    setDay(name);
+    setGroup('agent');
+  };
   return (
     <section>
       <h2>Bill</h2>
       <div class="filters">
-        <Choice label="By" value={group} names={offered} onChoose={(name) => setGroup(name as Group)} />
-        <Choice
-          label="Of"
-          value={day}
-          names={['', ...days]}
-          wordsOf={(name) => name || 'all days'}
-          onChoose={setDay}
-        />
+        <Choice label="By" value={group} names={offered} onChoose={setGroup} />
+        <Choice label="Of" value={day} names={days} none="all days" onChoose={setDay} />
         <Button onClick={reload}>
           <Icon name="again" /> Read again
         </Button>
@@ -160,30 +134,20 @@ export function BillView() {
         <Table
           caption={`What ${ofAll ? 'the tasks of all owners' : 'your tasks'} cost, with all that they delegated`}
           heads={[capital(group), 'Tokens', 'In', 'Out', 'Money']}
-        >
-          <tbody>
-            {groups.map(([name, rows]) => (
-              <Sums
-                key={name}
-                name={name}
-                rows={rows}
-                onChoose={
-                  group === 'day'
-                    ? () => {
-                        setDay(name);
-                        setGroup('agent');
-                      }
-                    : undefined
-                }
-              >
-                <meter max={most} value={tokens(rows)} aria-label={`Tokens of ${name}`} />
-              </Sums>
-            ))}
-          </tbody>
-          <tfoot>
-            <Sums name="in all" rows={rows} />
-          </tfoot>
-        </Table>
+          texts={[0, 1]}
+          rows={groups.map(([name, rows]) => [
+            group === 'day' ? (
+              <Button class="link" onClick={() => showDay(name)}>
+                {name}
+              </Button>
+            ) : (
+              name
+            ),
+            <meter max={most} value={tokens(rows)} aria-label={`Tokens of ${name}`} />,
+            ...sumsOf(rows),
+          ])}
+          foot={['in all', undefined, ...sumsOf(rows)]}
+        />
       )}
       <Unpriced rows={value} />
     </section>
@@ -201,29 +165,8 @@ function Unpriced({ rows }: Readonly<{ rows: readonly BillRow[] }>) {
   );
 }
 
-interface SumsProps {
-  readonly name: string;
-  readonly rows: readonly BillRow[];
-  readonly onChoose?: (() => void) | undefined; // Shows what is in the row.
-  readonly children?: ComponentChildren;
-}
-
-function Sums({ name, rows, onChoose, children }: SumsProps) {
-  return (
-    <tr>
-      <th scope="row">
-        {onChoose ? (
-          <Button class="link" onClick={onChoose}>
-            {name}
-          </Button>
-        ) : (
-          name
-        )}
-      </th>
-      <td>{children}</td>
-      <td class="number">{number(rows.reduce((sum, { input }) => sum + input, 0))}</td>
-      <td class="number">{number(rows.reduce((sum, { output }) => sum + output, 0))}</td>
-      <td class="number">{money(rows) || 'no price'}</td>
-    </tr>
-  );
-}
+const sumsOf = (rows: readonly BillRow[]) => [
+  number(rows.reduce((sum, { input }) => sum + input, 0)),
+  number(rows.reduce((sum, { output }) => sum + output, 0)),
+  money(rows) || 'no price',
+];

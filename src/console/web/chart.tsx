@@ -1,4 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { UsageRow } from '../../core/model.js';
+import type { NodeStatus } from './node.js';
+import { short } from './page.js';
 import type { PlotOptions, Series } from './plot.js';
 import { visible } from './parts.js';
 
@@ -47,6 +50,35 @@ export function Chart({ label, ...options }: ChartProps) {
   );
 }
 
+interface UsageOf extends Pick<UsageRow, 'input' | 'output' | 'cost' | 'currency'> {
+  readonly at: number;
+  readonly name: string;
+}
+
+type UsageChartsProps = Pick<ChartProps, 'times' | 'partMs'> &
+  Readonly<{ rows: readonly UsageOf[]; by?: string; limit?: NodeStatus['dailyCost'] }>;
+
+/** Tokens, and the money of each currency, by the names of the rows. `by`: the end of the labels. */
+export function UsageCharts({ rows, times, partMs, by = '', limit }: UsageChartsProps) {
+  const tokens = rows.map((row) => ({ ...row, value: row.input + row.output }));
+  const costs = rows.flatMap((row) => (row.cost ? { ...row, value: row.cost } : []));
+  return (
+    <>
+      <Chart label={`Tokens${by}`} format={short} {...{ times, partMs, series: seriesOf(tokens, times) }} />
+      {[...Map.groupBy(costs, ({ currency }) => currency)].map(([currency, ofIt]) => (
+        <Chart
+          key={currency}
+          label={`Money in ${currency}${by}`}
+          format={(value) => value.toLocaleString(undefined, { maximumSignificantDigits: 3 })}
+          limit={limit?.currency === currency ? limit.amount : undefined}
+          series={seriesOf(ofIt, times)}
+          {...{ times, partMs }}
+        />
+      ))}
+    </>
+  );
+}
+
 function partWords(time: number, partMs: number): string {
   const day = { weekday: 'short', day: 'numeric', month: 'short' } as const;
   const isDay = partMs >= 24 * 60 * 60 * 1_000;
@@ -54,11 +86,7 @@ function partWords(time: number, partMs: number): string {
   return new Date(time).toLocaleString(undefined, { ...day, ...zone });
 }
 
-interface Valued {
-  readonly at: number;
-  readonly name: string;
-  readonly value: number;
-}
+type Valued = Readonly<{ at: number; name: string; value: number }>;
 
 /** The sums of values by name and part of time, the largest first; small ones together. */
 export function seriesOf(values: readonly Valued[], times: readonly number[]): readonly Series[] {

@@ -12,11 +12,6 @@ const ID_CHARACTERS = 36;
 const MOST_CHOICES = 30;
 const CHOICE_CHARACTERS = 60;
 
-interface CompareProps {
-  readonly agent: string;
-  readonly task: Task;
-}
-
 /** The newest other tasks of the agent, those that were asked the same first. */
 async function choicesFor(agent: string, task: Task): Promise<readonly Task[]> {
   const { tasks } = await listTasks(agent, { historyLength: LISTED_MESSAGES });
@@ -26,21 +21,15 @@ async function choicesFor(agent: string, task: Task): Promise<readonly Task[]> {
 }
 
 /** Two tasks side by side, from the first event at which they part. */
-export function Compare({ agent, task }: CompareProps) {
+export function Compare({ agent, task }: Readonly<{ agent: string; task: Task }>) {
   const [written, setWritten] = useState<string>();
   const { value: choices = [] } = useLoaded(() => choicesFor(agent, task), [agent, task.id]);
   const [alike] = choices.filter((one) => titleOf(one) === titleOf(task));
   const other = (written ?? forkIn(task)?.taskId ?? alike?.id ?? '').trim();
   const isWhole = other.length === ID_CHARACTERS;
-  const { value, fault } = useLoaded(
-    async () =>
-      isWhole
-        ? owner<Comparison>(
-            `tasks/${encodeURIComponent(other)}/comparison?with=${encodeURIComponent(task.id)}`,
-          )
-        : undefined,
-    [task.id, isWhole && other, task.status.state],
-  );
+  const path = `tasks/${encodeURIComponent(other)}/comparison?with=${encodeURIComponent(task.id)}`;
+  const load = async () => (isWhole ? owner<Comparison>(path) : undefined);
+  const { value, fault } = useLoaded(load, [task.id, isWhole && other, task.status.state]);
   const known = choices.find(({ id }) => id === other);
   return (
     <section aria-label="Comparison">
@@ -48,8 +37,8 @@ export function Compare({ agent, task }: CompareProps) {
         <Choice
           label="With another task"
           value={known?.id ?? ''}
-          names={['', ...choices.map(({ id }) => id)]}
-          wordsOf={(id) => choiceWords(choices.find((one) => one.id === id))}
+          names={Object.fromEntries(choices.map((one) => [one.id, choiceWords(one)]))}
+          none="choose one"
           onChoose={setWritten}
         />
         <Field label="Compare with the task (id)" size={ID_CHARACTERS} value={other} onText={setWritten} />
@@ -68,8 +57,7 @@ export function Compare({ agent, task }: CompareProps) {
   );
 }
 
-function choiceWords(task: Task | undefined): string {
-  if (!task) return 'choose one';
+function choiceWords(task: Task): string {
   const { state, timestamp } = task.status;
   const time = timestamp === undefined ? '' : dateTime(timestamp);
   return visible(`${titleOf(task).slice(0, CHOICE_CHARACTERS)} – ${stateWords(state)}, ${time}`);

@@ -7,12 +7,7 @@ import { sizeOf } from './parts.js';
 import type { Message } from './wire.js';
 
 /** The message that a person is about to send. */
-export interface Draft {
-  readonly text: Signal<string>;
-  readonly files: Signal<readonly File[]>;
-}
-
-const newDraft = (words = ''): Draft => ({ text: signal(words), files: signal<readonly File[]>([]) });
+export type Draft = Readonly<{ text: Signal<string>; files: Signal<readonly File[]> }>;
 
 export function addFiles({ files }: Draft, more: FileList | null | undefined): void {
   files.value = [...files.value, ...(more ?? [])];
@@ -26,9 +21,9 @@ export const leave = (contextId: string, words: string) => left.set(contextId, w
 
 /** The draft of a conversation, with a text that was left for it. */
 export function draftOf(contextId: string): Draft {
-  const draft = newDraft(left.get(contextId));
+  const words = left.get(contextId) ?? '';
   left.delete(contextId);
-  return draft;
+  return { text: signal(words), files: signal<readonly File[]>([]) };
 }
 
 const MESSAGE_ID = 'message';

@@ -12,11 +12,11 @@ import { hasEnded, stateWords, textOf, type Part } from './wire.js';
 /** The newest items that are shown at once. To draw thousands of them takes too long. */
 const SHOWN_ITEMS = 200;
 
+type OnEdit = ((words: string) => void) | undefined;
+type ConversationProps = Readonly<{ view: View; onEdit?: OnEdit }>;
+
 /** A task as people read it: what was said, done and made, in its order. */
-export function Conversation({
-  view: { items, status },
-  onEdit,
-}: Readonly<{ view: View; onEdit?: (words: string) => void }>) {
+export function Conversation({ view: { items, status }, onEdit }: ConversationProps) {
   const [room, setRoom] = useState(SHOWN_ITEMS);
   const hidden = Math.max(0, items.length - room);
   return (
@@ -31,13 +31,7 @@ export function Conversation({
   );
 }
 
-interface ItemProps {
-  readonly item: Item;
-  readonly isOpen: boolean;
-  readonly onEdit: ((words: string) => void) | undefined;
-}
-
-function ItemView({ item, isOpen, onEdit }: ItemProps) {
+function ItemView({ item, isOpen, onEdit }: Readonly<{ item: Item; isOpen: boolean; onEdit: OnEdit }>) {
   switch (item.kind) {
     case 'user':
       return <Said parts={item.parts} onEdit={onEdit} />;
@@ -60,18 +54,14 @@ function ItemView({ item, isOpen, onEdit }: ItemProps) {
       );
     case 'thinking':
       return (
-        <Step
-          kind="step"
-          summary={`${item.author} thought`}
-          inside={() => <p class="text">{visible(item.text)}</p>}
-        />
+        <Step summary={`${item.author} thought`} inside={() => <p class="text">{visible(item.text)}</p>} />
       );
     case 'tool': {
       const { tool, result, arguments: given } = item;
       const end = result ? (result.isError ? ': failed' : ': done') : isOpen ? '…' : ': no result';
       return (
         <Step
-          kind={result?.isError ? 'step failed' : 'step'}
+          isFailed={result?.isError}
           summary={
             <>
               {item.author} calls <code>{tool}</code>
@@ -96,7 +86,6 @@ function ItemView({ item, isOpen, onEdit }: ItemProps) {
       const time = endedAt === undefined ? '' : `, ${duration(endedAt - startedAt)}`;
       return (
         <Step
-          kind="step"
           summary={`${item.author} asks ${agent}${state === undefined ? '…' : `: ${stateWords(state)}`}${time}`}
           inside={() => (
             <>
@@ -111,7 +100,7 @@ function ItemView({ item, isOpen, onEdit }: ItemProps) {
 }
 
 /** A message of a person. */
-function Said({ parts, onEdit }: Readonly<{ parts: readonly Part[]; onEdit: ItemProps['onEdit'] }>) {
+function Said({ parts, onEdit }: Readonly<{ parts: readonly Part[]; onEdit: OnEdit }>) {
   const replies = repliesIn(parts).filter(isReply);
   const text = replies.length === 0 ? textOf(parts) : '';
   return (
@@ -134,15 +123,20 @@ function Said({ parts, onEdit }: Readonly<{ parts: readonly Part[]; onEdit: Item
   );
 }
 
+interface StepProps {
+  readonly summary: ComponentChildren;
+  readonly isFailed?: boolean | undefined;
+  readonly inside: () => ComponentChildren;
+}
+
 /** A line that opens. Its inside is made when a person opens it, because a task may have thousands of them. */
-function Step({
-  kind,
-  summary,
-  inside,
-}: Readonly<{ kind: string; summary: ComponentChildren; inside: () => ComponentChildren }>) {
+function Step({ summary, isFailed, inside }: StepProps) {
   const [isOpen, setOpen] = useState(false);
   return (
-    <details class={kind} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+    <details
+      class={isFailed ? 'step failed' : 'step'}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+    >
       <summary>{summary}</summary>
       {isOpen && inside()}
     </details>

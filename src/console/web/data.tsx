@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { pagesOf } from '../../core/page.js';
 import { owner } from './api.js';
 import { KnowledgeGraph } from './knowledge-graph.js';
 import { Icon, Nothing } from './icons.js';
@@ -22,7 +23,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
 const GRAPH = 'graph';
 const ROW_PIXELS = 44;
 
-const readPage = (kind: string, after: string) =>
+const readPage = (kind: string, after = '') =>
   owner<Page>(`data/${encodeURIComponent(kind)}${after === '' ? '' : `?after=${encodeURIComponent(after)}`}`);
 
 export function DataView() {
@@ -59,11 +60,8 @@ export function DataView() {
         )}
         <h3>Names of secrets</h3>
         <p class="text">
-          {secrets.value ? (
-            <SecretNames names={secrets.value.secrets.map(({ name }) => name)} />
-          ) : (
-            secrets.fault
-          )}
+          {secrets.value && <SecretNames names={secrets.value.secrets.map(({ name }) => name)} />}
+          {secrets.fault}
         </p>
         <h3>All of it</h3>
         <p class="buttons">
@@ -188,11 +186,7 @@ async function exportAll(kinds: readonly string[]): Promise<void> {
   const all: Record<string, unknown[]> = {};
   for (const kind of kinds) {
     const items = (all[kind] = [] as unknown[]);
-    for (let after: string | undefined = ''; after !== undefined;) {
-      const page: Page = await readPage(kind, after);
-      items.push(...page.items);
-      after = page.next;
-    }
+    for await (const page of pagesOf((after) => readPage(kind, after))) items.push(...page.items);
   }
   saveFile('lango-data.json', 'application/json', JSON.stringify(all, undefined, 2));
 }

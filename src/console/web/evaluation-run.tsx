@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { duration } from '../../core/duration.js';
 import type { CaseChange, CaseResult, EvaluationRun, Evaluations } from '../../core/evaluations.js';
@@ -14,11 +15,7 @@ const CHANGES: Readonly<Partial<Record<CaseChange['change'], { icon: IconName; k
   ...{ better: { icon: 'better', kind: 'completed' }, worse: { icon: 'worse', kind: 'failed' } },
   ...{ unclear: { icon: 'unclear' }, new: { icon: 'added' } },
 };
-const SHOWN = {
-  all: 'all cases',
-  failed: 'cases that failed',
-  changed: 'cases that changed',
-};
+const SHOWN = { all: 'all cases', failed: 'cases that failed', changed: 'cases that changed' };
 
 const fileName = (path: string) => path.split(/[/\\]/).at(-1)!;
 const variantOf = ({ model, instruction }: Varied) => JSON.stringify([model, instruction]);
@@ -40,7 +37,7 @@ async function load(name: string, before: string) {
 /** A run: its cases by what they compare, and what changed since another run. */
 export function RunView({ name }: Readonly<{ name: string }>) {
   const [before, setBefore] = useState('');
-  const [shown, setShown] = useState('all');
+  const [shown, setShown] = useState<keyof typeof SHOWN>('all');
   const { value, fault } = useLoaded(() => load(name, before), [before]);
   if (!value) return <Note>{fault || 'Loading the run…'}</Note>;
   const { run, others } = value;
@@ -60,18 +57,13 @@ export function RunView({ name }: Readonly<{ name: string }>) {
           <Choice
             label="Compared with"
             value={run.before ?? ''}
-            names={run.before === undefined ? ['', ...others] : others}
-            wordsOf={(one) => (one === '' ? 'no run' : visible(one))}
+            names={others}
+            none={run.before === undefined ? 'no run' : undefined}
+            wordsOf={visible}
             onChoose={setBefore}
           />
         )}
-        <Choice
-          label="Show"
-          value={shown}
-          names={Object.keys(SHOWN)}
-          wordsOf={(one) => SHOWN[one as keyof typeof SHOWN]}
-          onChoose={setShown}
-        />
+        <Choice label="Show" value={shown} names={SHOWN} onChoose={setShown} />
       </div>
       {fault && <Note>{fault}</Note>}
       <Matrix run={run} shown={shown} />
@@ -93,40 +85,35 @@ function Matrix({ run, shown }: Readonly<{ run: EvaluationRun; shown: string }>)
     shown === 'all' || some.some((one) => (shown === 'failed' ? !one.passed : hasChanged(changeOf(one))));
   const rows = [...Map.groupBy(results, caseOf)].filter(([, some]) => isShown(some));
   const isOfFiles = new Set(results.map(({ file }) => file)).size > 1;
-  const cellsOf = (some: readonly Indexed[]) => Map.groupBy(some, variantOf);
+
   if (rows.length === 0)
     return <Note>No case is like that. Choose “{SHOWN.all}” above to see them all.</Note>;
+  const heads = ['Case', ...variants.values()];
+  const cellsFor = (some: readonly Indexed[], cellOf: (cell: readonly Indexed[]) => ComponentChildren) => {
+    const cells = Map.groupBy(some, variantOf);
+    return [...variants.keys()].map((variant) => cells.has(variant) && cellOf(cells.get(variant)!));
+  };
   return (
-    <Table caption="Cases by what they compare" heads={['Case', ...variants.values()]}>
-      <tbody>
-        {rows.map(([key, some]) => (
-          <tr key={key}>
-            <th scope="row">
-              <span class="text">{visible(some[0]!.name)}</span>
-              {isOfFiles && <small> {visible(fileName(some[0]!.file))}</small>}
-            </th>
-            {[...variants.keys()].map((variant) => {
-              const cell = cellsOf(some).get(variant);
-              return (
-                <td key={variant}>{cell && <Cell run={run} results={cell} change={changeOf(cell[0]!)} />}</td>
-              );
-            })}
-          </tr>
-        ))}
-      </tbody>
-      <tfoot>
-        <tr>
-          <th scope="row">in all</th>
-          {[...variants.keys()].map((variant) => (
-            <td key={variant}>
-              <div class="cell">
-                <Sums results={cellsOf(results).get(variant)!} currency={run.currency} />
-              </div>
-            </td>
-          ))}
-        </tr>
-      </tfoot>
-    </Table>
+    <Table
+      caption="Cases by what they compare"
+      heads={heads}
+      texts={heads.keys()}
+      rows={rows.map(([, some]) => [
+        <>
+          <span class="text">{visible(some[0]!.name)}</span>
+          {isOfFiles && <small> {visible(fileName(some[0]!.file))}</small>}
+        </>,
+        ...cellsFor(some, (cell) => <Cell run={run} results={cell} change={changeOf(cell[0]!)} />),
+      ])}
+      foot={[
+        'in all',
+        ...cellsFor(results, (cell) => (
+          <div class="cell">
+            <Sums results={cell} currency={run.currency} />
+          </div>
+        )),
+      ]}
+    />
   );
 }
 
@@ -192,10 +179,8 @@ function Change({ change: { change, before, figures } }: Readonly<{ change: Case
 export function EvaluatedTask({ run, index }: Readonly<{ run: string; index: number }>) {
   const path = `evaluations/${encodeURIComponent(run)}`;
   const { value, fault } = useLoaded(async () => (await owner<EvaluationRun>(path)).results[index], []);
-  const imported = useLoaded(
-    async () => owner<{ taskId: string; agent: string }>(`${path}/tasks`, 'POST', { result: index }),
-    [],
-  );
+  const load = () => owner<{ taskId: string; agent: string }>(`${path}/tasks`, 'POST', { result: index });
+  const imported = useLoaded(load, []);
   if (!value) return <Note>{fault || 'Loading the result…'}</Note>;
   const { name, passed, failures, repeat } = value;
   return (

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
-import { duration } from '../../core/duration.js';
+
 import type { Evaluations, RunLine } from '../../core/evaluations.js';
 import { owner } from './api.js';
 import { EvaluatedTask, RunView } from './evaluation-run.js';
 import { Icon, Nothing } from './icons.js';
-import { Ago, Choice, link, money, names, Note, number, Table, useLoaded } from './page.js';
+import { Ago, Choice, counted, link, money, names, Note, number, Table, timeOf, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
 const REFRESH_MS = 5_000;
@@ -64,8 +64,9 @@ function Runs() {
           <Choice
             label="Cases of"
             value={file}
-            names={['', ...files]}
-            wordsOf={(name) => (name === '' ? 'all files' : visible(name))}
+            names={files}
+            none="all files"
+            wordsOf={visible}
             onChoose={setFile}
           />
         )}
@@ -87,34 +88,26 @@ function Runs() {
   );
 }
 
+const costWords = (cost: number | undefined, currency: string) =>
+  cost === undefined ? 'no price' : money([{ cost, currency }]);
+
 function RunTable({ all, currency }: Readonly<{ all: readonly Figures[]; currency: string }>) {
   return (
     <Table
       caption="Live runs in the data folder of this server, the newest first"
       heads={['Run', 'When', 'Cases', 'Passed', 'Money', 'Task time']}
-    >
-      <tbody>
-        {all.map(({ run: { name, at }, cases, results, passed, cost, seconds }) => (
-          <tr key={name}>
-            <th scope="row">
-              <a href={link('evaluations', name)}>{visible(name)}</a>
-            </th>
-            <td class="number">
-              <Ago at={new Date(at).toISOString()} />
-            </td>
-            <td class="number">{number(cases)}</td>
-            <td class={passed < results ? 'number failed' : 'number'}>
-              <span class="wide">
-                <Icon name={passed < results ? 'failed' : 'completed'} /> {number(passed)} of{' '}
-                {number(results)} · {share(passed, results)}
-              </span>
-            </td>
-            <td class="number">{cost === undefined ? 'no price' : money([{ cost, currency }])}</td>
-            <td class="number">{seconds === undefined ? '–' : duration(seconds * 1_000)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </Table>
+      rows={all.map(({ run: { name, at }, cases, results, passed, cost, seconds }) => [
+        <a href={link('evaluations', name)}>{visible(name)}</a>,
+        <Ago at={new Date(at).toISOString()} />,
+        number(cases),
+        <span class={passed < results ? 'wide failed' : 'wide'}>
+          <Icon name={passed < results ? 'failed' : 'completed'} /> {number(passed)} of {number(results)} ·{' '}
+          {share(passed, results)}
+        </span>,
+        costWords(cost, currency),
+        timeOf(seconds && seconds * 1_000),
+      ])}
+    />
   );
 }
 
@@ -137,14 +130,14 @@ function Trends({ all, currency }: TrendsProps) {
           label="Money"
           all={all}
           valueOf={({ cost = 0 }) => cost}
-          wordsOf={({ cost }) => (cost === undefined ? 'no price' : money([{ cost, currency }]))}
+          wordsOf={({ cost }) => costWords(cost, currency)}
         />
       )}
       <Trend
         label="Time of a task"
         all={all}
         valueOf={({ seconds = 0 }) => seconds}
-        wordsOf={({ seconds }) => (seconds === undefined ? '–' : duration(seconds * 1_000))}
+        wordsOf={({ seconds }) => timeOf(seconds && seconds * 1_000)}
       />
     </div>
   );
@@ -187,28 +180,16 @@ function Nights({ nights }: Pick<Evaluations, 'nights'>) {
     <Table
       caption="Tasks whose models would be asked something else with the prompts of now, by night"
       heads={['Night', 'Tasks', 'Of them changed', 'Most often']}
-    >
-      <tbody>
-        {nights.map(({ at, tasks, changedTasks, changes: [first, ...others] }) => (
-          <tr key={at}>
-            <th scope="row">
-              {new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium', timeZone: 'UTC' })}
-            </th>
-            <td class="number">{number(tasks)}</td>
-            <td class="number">{number(changedTasks)}</td>
-            <td>
-              {first && (
-                <span
-                  class="wide"
-                  title={others.map(({ what, turns }) => `${visible(what)}: ${turns}`).join('\n')}
-                >
-                  {visible(first.what)} · {number(first.turns)} {first.turns === 1 ? 'turn' : 'turns'}
-                </span>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </Table>
+      texts={[0, 3]}
+      rows={nights.map(({ at, tasks, changedTasks, changes: [first, ...others] }) => [
+        new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium', timeZone: 'UTC' }),
+        ...[number(tasks), number(changedTasks)],
+        first && (
+          <span class="wide" title={others.map(({ what, turns }) => `${visible(what)}: ${turns}`).join('\n')}>
+            {visible(first.what)} · {counted(first.turns, 'turn')}
+          </span>
+        ),
+      ])}
+    />
   );
 }

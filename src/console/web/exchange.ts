@@ -25,23 +25,16 @@ export function exchangeOf(span: Span, agent: string | undefined, events: readon
     if (activity.type === 'tool-call' && activity.tool !== subject) return false;
     return agent === undefined || authorOf(event) === agent;
   });
-  const begin = at === undefined ? undefined : activityOf(events[at]!);
   if (at === undefined) return {};
+  const begin = activityOf(events[at]!);
   const author = authorOf(events[at]!);
   const place = { event: at + 1 };
   if (begin?.type === 'delegation-start') return { ...place, input: begin.request };
   const later = events.slice(at + 1);
-  if (begin?.type === 'tool-call') {
-    const result = later
-      .map(activityOf)
-      .find((one) => one?.type === 'tool-result' && one.tool === begin.tool);
-    return {
-      ...place,
-      input: begin.arguments,
-      ...(result?.type === 'tool-result' && { output: result.text }),
-    };
-  }
-  return { ...place, output: outputAfter(later, author) };
+  if (begin?.type !== 'tool-call') return { ...place, output: outputAfter(later, author) };
+  const result = later.map(activityOf).find((one) => one?.type === 'tool-result' && one.tool === begin.tool);
+  const output = result?.type === 'tool-result' && { output: result.text };
+  return { ...place, input: begin.arguments, ...output };
 }
 
 const isRunStart = (event: StreamEvent) =>

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { signal } from '@preact/signals';
 import { DrawnIcon, type IconName } from './icons.js';
 import { visible } from './parts.js';
 
@@ -24,11 +24,7 @@ export interface GraphEdge {
   readonly kind?: string;
 }
 
-interface GraphProps {
-  readonly label: string;
-  readonly nodes: readonly GraphNode[];
-  readonly edges: readonly GraphEdge[];
-}
+type GraphProps = Readonly<{ label: string; nodes: readonly GraphNode[]; edges: readonly GraphEdge[] }>;
 
 const NODE_WIDTH = 222;
 const NODE_HEIGHT = 52;
@@ -54,11 +50,15 @@ const MARK_ROOM = 17;
 const ABOVE = 7;
 const BELOW = 15;
 
+const query = matchMedia('(max-width: 40rem)');
+const narrow = signal(query.matches);
+query.addEventListener('change', () => (narrow.value = query.matches));
+
 type Placed = GraphNode & Readonly<{ column: number; x: number; y: number; width: number; height: number }>;
 
 /** Nodes in columns, those asked to the right of those that ask. Everything in it is text, never markup. */
 export function Graph({ label, nodes, edges }: GraphProps) {
-  const isNarrow = useNarrow();
+  const isNarrow = narrow.value;
   const placed = isNarrow ? placeBelow(nodes, edges) : placeAll(nodes, edges);
   const all = [...placed.values()];
   const width = Math.max(...all.map((one) => one.x + one.width)) + MARGIN;
@@ -105,19 +105,6 @@ export function Graph({ label, nodes, edges }: GraphProps) {
   );
 }
 
-const NARROW = '(max-width: 40rem)';
-
-function useNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(matchMedia(NARROW).matches);
-  useEffect(() => {
-    const query = matchMedia(NARROW);
-    const look = () => setNarrow(query.matches);
-    query.addEventListener('change', look);
-    return () => query.removeEventListener('change', look);
-  }, []);
-  return isNarrow;
-}
-
 interface EdgeProps {
   readonly edge: GraphEdge;
   readonly from: Placed;
@@ -156,24 +143,18 @@ function endsOf(from: Placed, to: Placed, share: number) {
 function Words({ edge, from, to, isNarrow, place, share }: EdgeProps) {
   const { words, kind = '' } = edge;
   if (words === '') return null;
-  if (isNarrow) {
-    const y = to.y + NARROW_HEIGHT + 5 + place * EDGE_ROOM;
+  if (isNarrow)
     return (
-      <text class={`edge ${kind}`} x={to.x + 12} y={y}>
+      <text class={`edge ${kind}`} x={to.x + 12} y={to.y + NARROW_HEIGHT + 5 + place * EDGE_ROOM}>
         {cut(`← ${from.name}: ${words}`, NARROW_CHARACTERS)}
       </text>
     );
-  }
   const { isForward, y1, x2, y2 } = endsOf(from, to, share);
+  const [x, anchor] = isForward ? [x2 - 12, 'end'] : [x2 + 12, 'start'];
   // On the side of the line's end where the line does not come from.
   const y = y1 < y2 ? y2 + BELOW : y2 - ABOVE;
   return (
-    <text
-      class={`edge ${kind}`}
-      x={isForward ? x2 - 12 : x2 + 12}
-      y={y}
-      text-anchor={isForward ? 'end' : 'start'}
-    >
+    <text class={`edge ${kind}`} x={x} y={y} text-anchor={anchor}>
       <title>{visible(words)}</title>
       {cut(words, WORDS_CHARACTERS)}
     </text>
@@ -213,15 +194,11 @@ function Node({ node, isNarrow }: Readonly<{ node: Placed; isNarrow: boolean }>)
         {box}
       </a>
     );
-  if (!onChoose) return <g {...place}>{box}</g>;
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' || event.key === ' ') onChoose();
+    if (event.key === 'Enter' || event.key === ' ') onChoose?.();
   };
-  return (
-    <g {...place} role="button" tabIndex={0} onClick={onChoose} onKeyDown={onKeyDown}>
-      {box}
-    </g>
-  );
+  const button = onChoose && ({ role: 'button', tabIndex: 0, onClick: onChoose, onKeyDown } as const);
+  return <g {...{ ...place, ...button }}>{box}</g>;
 }
 
 /** Fewer characters than this say nothing. */
@@ -244,17 +221,11 @@ function placeAll(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Rea
   const tallest = Math.max(0, ...[...byColumn.values()].map(tall));
   const placed = new Map<string, Placed>();
   for (const [column, all] of byColumn) {
+    const x = MARGIN + column * (NODE_WIDTH + COLUMN_GAP);
     let y = MARGIN + (tallest - tall(all)) / 2;
     for (const node of all) {
       const height = heightOf(node.id);
-      placed.set(node.id, {
-        ...node,
-        column,
-        x: MARGIN + column * (NODE_WIDTH + COLUMN_GAP),
-        y,
-        width: NODE_WIDTH,
-        height,
-      });
+      placed.set(node.id, { ...node, column, x, y, width: NODE_WIDTH, height });
       y += height + ROW_GAP;
     }
   }
@@ -264,19 +235,15 @@ function placeAll(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Rea
 /** On a narrow page the nodes stand below each other, indented, with the words of their edges in them. */
 function placeBelow(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): ReadonlyMap<string, Placed> {
   const columns = columnsOf(nodes, edges);
-  const into = Map.groupBy(
-    edges.filter(({ words }) => words !== ''),
-    ({ to }) => to,
-  );
+  const worded = edges.filter(({ words }) => words !== '');
+  const into = Map.groupBy(worded, ({ to }) => to);
   const out = Map.groupBy(edges, ({ from }) => from);
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const room = Math.min(MOST_WIDTH, document.documentElement.clientWidth - 4 * MARGIN);
   const placed = new Map<string, Placed>();
   let y = MARGIN;
-  const open = nodes
-    .filter(({ id }) => columns.get(id) === 0)
-    .map(({ id }) => id)
-    .toReversed();
+  const firsts = nodes.filter(({ id }) => columns.get(id) === 0);
+  const open = firsts.map(({ id }) => id).toReversed();
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
     const node = byId.get(id);
     if (!node || placed.has(id)) continue;

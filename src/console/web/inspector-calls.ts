@@ -18,49 +18,37 @@ export type Written = Readonly<Partial<Record<FieldName, string>>>;
 interface Operation {
   /** Its method of JSON-RPC in 0.3; undefined where 0.3 has no such operation. */
   readonly old?: string;
-  readonly http: (
-    task: string,
-    config: string,
-  ) => Readonly<{ method: 'GET' | 'POST' | 'DELETE'; path: string }>;
+  /** Its method and path over HTTP, with the places of the ids. */
+  readonly http: string;
   readonly streams?: true;
   readonly takes: readonly FieldName[];
 }
 
-const get = (path: string) => ({ method: 'GET', path }) as const;
-const post = (path: string) => ({ method: 'POST', path }) as const;
-const configs = (task: string) => `/tasks/${task}/pushNotificationConfigs`;
 const streams = true;
+const CONFIGS = '/tasks/{task}/pushNotificationConfigs';
 const OLD_CONFIG = 'tasks/pushNotificationConfig';
 
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
-  SendMessage: { old: 'message/send', http: () => post('/message:send'), takes: ['text'] },
-  SendStreamingMessage: {
-    ...{ old: 'message/stream', http: () => post('/message:stream'), takes: ['text'], streams },
-  },
-  GetTask: { old: 'tasks/get', http: (task) => get(`/tasks/${task}`), takes: ['task'] },
-  ListTasks: { http: () => get('/tasks'), takes: [] },
-  CancelTask: { old: 'tasks/cancel', http: (task) => post(`/tasks/${task}:cancel`), takes: ['task'] },
+  SendMessage: { old: 'message/send', http: 'POST /message:send', takes: ['text'] },
+  SendStreamingMessage: { old: 'message/stream', http: 'POST /message:stream', takes: ['text'], streams },
+  GetTask: { old: 'tasks/get', http: 'GET /tasks/{task}', takes: ['task'] },
+  ListTasks: { http: 'GET /tasks', takes: [] },
+  CancelTask: { old: 'tasks/cancel', http: 'POST /tasks/{task}:cancel', takes: ['task'] },
   SubscribeToTask: {
-    ...{ old: 'tasks/resubscribe', takes: ['task'], streams },
-    http: (task) => post(`/tasks/${task}:subscribe`),
+    ...{ old: 'tasks/resubscribe', http: 'POST /tasks/{task}:subscribe', takes: ['task'], streams },
   },
   CreateTaskPushNotificationConfig: {
-    ...{ old: `${OLD_CONFIG}/set`, takes: ['task', 'webhook', 'secret'] },
-    http: (task) => post(configs(task)),
+    ...{ old: `${OLD_CONFIG}/set`, http: `POST ${CONFIGS}`, takes: ['task', 'webhook', 'secret'] },
   },
   GetTaskPushNotificationConfig: {
-    ...{ old: `${OLD_CONFIG}/get`, takes: ['task', 'config'] },
-    http: (task, config) => get(`${configs(task)}/${config}`),
+    ...{ old: `${OLD_CONFIG}/get`, http: `GET ${CONFIGS}/{config}`, takes: ['task', 'config'] },
   },
-  ListTaskPushNotificationConfigs: {
-    ...{ old: `${OLD_CONFIG}/list`, http: (task) => get(configs(task)), takes: ['task'] },
-  },
+  ListTaskPushNotificationConfigs: { old: `${OLD_CONFIG}/list`, http: `GET ${CONFIGS}`, takes: ['task'] },
   DeleteTaskPushNotificationConfig: {
-    ...{ old: `${OLD_CONFIG}/delete`, takes: ['task', 'config'] },
-    http: (task, config) => ({ method: 'DELETE', path: `${configs(task)}/${config}` }),
+    ...{ old: `${OLD_CONFIG}/delete`, http: `DELETE ${CONFIGS}/{config}`, takes: ['task', 'config'] },
   },
   GetExtendedAgentCard: {
-    ...{ old: 'agent/getAuthenticatedExtendedCard', http: () => get('/extendedAgentCard'), takes: [] },
+    ...{ old: 'agent/getAuthenticatedExtendedCard', http: 'GET /extendedAgentCard', takes: [] },
   },
 };
 
@@ -106,12 +94,7 @@ function messageOf(text: string, transport: Expected['transport'], isNew: boolea
   return { messageId, role: 'ROLE_USER', [isNew ? 'parts' : 'content']: [{ text }] };
 }
 
-interface Call {
-  readonly address: string;
-  readonly token: string;
-  readonly expects: Expected;
-  readonly params: object;
-}
+type Call = Readonly<{ address: string; token: string; expects: Expected; params: object }>;
 
 /** The request of an operation, as it goes over the wire. Throws for an address that is none. */
 export function requestOf({ address, token, expects, params }: Call): InspectedRequest {
@@ -126,22 +109,22 @@ export function requestOf({ address, token, expects, params }: Call): InspectedR
     ...authorization(token),
   };
   if (transport === 'JSONRPC') {
-    const body = JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: version === '1.0' ? operation : old,
-      params,
-    });
-    const type = { 'content-type': 'application/json' };
-    const path = `${base || '/'}${url.search}`;
-    return { origin: url.origin, path, method: 'POST', headers: { ...headers, ...type }, body, expects };
+    const method = version === '1.0' ? operation : old;
+    return {
+      ...{ origin: url.origin, path: `${base || '/'}${url.search}`, method: 'POST', expects },
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    };
   }
   const { taskId, ...others } = params as { readonly id?: string; readonly taskId?: string };
   const { id = '', ...unnamed } = others;
-  const { method, path } = http(encodeURIComponent(taskId ?? id), encodeURIComponent(id));
+  const [method, path] = http.split(' ') as [InspectedRequest['method'], string];
+  const ids: Readonly<Record<string, string>> = { '{task}': taskId ?? id, '{config}': id };
+  const named = path.replace(/\{\w+\}/g, (name) => encodeURIComponent(ids[name]!));
   // The id of a new configuration stays in the body: the path has none.
   const rest = takes.includes('webhook') ? others : unnamed;
-  const place = oldPath(version, path);
+  // In 0.3 all paths begin with `/v1`, also where the address of the interface does not end so.
+  const place = version === '1.0' ? named : `/v1${named.replace('/extendedAgentCard', '/card')}`;
   const query = method === 'GET' ? new URLSearchParams(rest).toString() : '';
   const type = version === '1.0' ? 'application/a2a+json' : 'application/json';
   return {
@@ -169,19 +152,8 @@ function grpcRequestOf({ address, token, expects, params }: Call): InspectedRequ
     ? `/lf.a2a.v1.A2AService/${operation}`
     : `/a2a.v1.A2AService/${OLD_METHODS[operation] ?? operation}`;
   const headers = { ...(isNew && { 'a2a-version': version }), ...authorization(token) };
-  return {
-    origin: new URL(address).origin,
-    path,
-    method: 'POST',
-    headers,
-    body: JSON.stringify(params),
-    expects,
-  };
-}
-
-/** In 0.3 all paths begin with `/v1`, also where the address of the interface does not end so. */
-function oldPath(version: Version, path: string): string {
-  return version === '1.0' ? path : `/v1${path.replace('/extendedAgentCard', '/card')}`;
+  const body = JSON.stringify(params);
+  return { origin: new URL(address).origin, path, method: 'POST', headers, body, expects };
 }
 
 /** For gRPC as grpcurl. Without the value of the credential, which stays in the page. */
@@ -197,9 +169,8 @@ export function curlOf({ origin, path, method, headers, body, expects }: Inspect
     const { protocol, hostname, port } = new URL(origin);
     const isSecure = protocol === 'https:';
     const to = `${hostname}:${port || (isSecure ? 443 : 80)} ${path.slice(1)}`;
-    return [`grpcurl ${isSecure ? '' : '-plaintext '}-proto a2a.proto`, ...lines, ...data, to].join(
-      ' \\\n  ',
-    );
+    const command = `grpcurl ${isSecure ? '' : '-plaintext '}-proto a2a.proto`;
+    return [command, ...lines, ...data, to].join(' \\\n  ');
   }
   return [`curl -sN -X ${method} ${quoted(origin + path)}`, ...lines, ...data].join(' \\\n  ');
 }

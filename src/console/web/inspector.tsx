@@ -2,25 +2,18 @@ import { useState } from 'preact/hooks';
 import type { Expected, InspectedFrame, InspectedRequest, Inspection } from '../../core/inspection.js';
 import { Lint } from './agents.js';
 import { owner } from './api.js';
-import {
-  curlOf,
-  FIELDS,
-  OPERATIONS,
-  operationsOf,
-  paramsOf,
-  requestOf,
-  type FieldName,
-  type Written,
-} from './inspector-calls.js';
+import type { FieldName, Written } from './inspector-calls.js';
+import { curlOf, FIELDS, OPERATIONS, operationsOf, paramsOf, requestOf } from './inspector-calls.js';
 import { Icon, Mark } from './icons.js';
 import type { Card } from './node.js';
-import { Button, Choice, Field, Note, number, useAction } from './page.js';
+import { Button, Choice, counted, Field, Note, number, useAction } from './page.js';
 import { Copy, exact, visible } from './parts.js';
 
 const VERSIONS = ['1.0', '0.3'] as const;
 const TRANSPORTS = ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const;
 const CARD_PATH = '/.well-known/agent-card.json';
 const HELLO = 'hello';
+const FIRST_CALL: Expected = { version: '1.0', transport: 'JSONRPC', operation: 'SendMessage' };
 
 /** The values written for the operations on a task: the next one is often about the same task. */
 let remembered: Written = {};
@@ -36,9 +29,7 @@ const send = async (request: InspectedRequest): Promise<Exchanged> => ({
 export function InspectorView() {
   const [address, setAddress] = useState('');
   const [token, setToken] = useState('');
-  const [expects, setExpects] = useState<Expected>({
-    ...{ version: '1.0', transport: 'JSONRPC', operation: 'SendMessage' },
-  });
+  const [expects, setExpects] = useState(FIRST_CALL);
   const [card, setCard] = useState<Exchanged>();
   const [exchanged, setExchanged] = useState<Exchanged>();
   const { note, act } = useAction();
@@ -102,10 +93,10 @@ function cardRequest(address: string, token: string): InspectedRequest {
   return { origin, path, method: 'GET', headers };
 }
 
-interface CardFoundProps {
-  readonly exchanged: Exchanged;
-  readonly onChoose: (url: string, found: Pick<Expected, 'version' | 'transport'>) => void;
-}
+type CardFoundProps = Readonly<{
+  exchanged: Exchanged;
+  onChoose: (url: string, found: Pick<Expected, 'version' | 'transport'>) => void;
+}>;
 
 function CardFound({ exchanged, onChoose }: CardFoundProps) {
   const { status, frames, findings } = exchanged.result;
@@ -173,27 +164,21 @@ function Caller({ address, token, expects, setExpects, onSent }: CallerProps) {
     const isThere = operationsOf(next.version).includes(next.operation);
     setExpects(isThere ? next : { ...next, operation: 'SendMessage' });
   };
+  const choices = [
+    ['Operation', 'operation', operationsOf(expects.version)],
+    ['Transport', 'transport', TRANSPORTS],
+    ['Version', 'version', VERSIONS],
+  ] as const;
   return (
     <section class="card" aria-label="A call">
       <div class="filters">
-        <Choice
-          label="Operation"
-          value={expects.operation}
-          names={operationsOf(expects.version)}
-          onChoose={(operation) => choose({ operation })}
-        />
-        <Choice
-          label="Transport"
-          value={expects.transport}
-          names={TRANSPORTS}
-          onChoose={(transport) => choose({ transport: transport as Expected['transport'] })}
-        />
-        <Choice
-          label="Version"
-          value={expects.version}
-          names={VERSIONS}
-          onChoose={(version) => choose({ version: version as Expected['version'] })}
-        />
+        {choices.map(([label, name, names]) => (
+          <Choice
+            key={name}
+            {...{ label, names, value: expects[name] }}
+            onChoose={(chosen) => choose({ [name]: chosen })}
+          />
+        ))}
         {takes.map((field) => (
           <Field
             key={field}
@@ -236,7 +221,7 @@ function Wire({ exchanged, isFolded = false }: Readonly<{ exchanged: Exchanged; 
   return (
     <details open={!isFolded}>
       <summary>
-        Status {status}, {number(frames.length)} {frames.length === 1 ? 'frame' : 'frames'}
+        Status {status}, {counted(frames.length, 'frame')}
         {request.expects && <Verdict problems={problems} />}
       </summary>
       <h3>Sent</h3>
@@ -259,22 +244,17 @@ function Wire({ exchanged, isFolded = false }: Readonly<{ exchanged: Exchanged; 
   );
 }
 
-const Verdict = ({ problems }: Readonly<{ problems: number }>) =>
-  problems === 0 ? (
+function Verdict({ problems }: Readonly<{ problems: number }>) {
+  const kind = problems === 0 ? 'completed' : 'failed';
+  return (
     <>
       ,{' '}
-      <Mark icon="completed" kind="completed">
-        as specified
-      </Mark>
-    </>
-  ) : (
-    <>
-      ,{' '}
-      <Mark icon="failed" kind="failed">
-        {number(problems)} {problems === 1 ? 'violation' : 'violations'}
+      <Mark icon={kind} kind={kind}>
+        {problems === 0 ? 'as specified' : counted(problems, 'violation')}
       </Mark>
     </>
   );
+}
 
 function Frame({ frame: { ms, text, problems } }: Readonly<{ frame: InspectedFrame }>) {
   return (

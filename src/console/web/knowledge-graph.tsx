@@ -1,16 +1,12 @@
 import { useState } from 'preact/hooks';
+import { pagesOf } from '../../core/page.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
-import { Button, Field, Note, number, useLoaded } from './page.js';
+import { Button, counted, Field, Note, number, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
-interface Triple {
-  readonly subject: string;
-  readonly predicate: string;
-  readonly object: string;
-  readonly sources?: readonly string[];
-}
+type Triple = Readonly<{ subject: string; predicate: string; object: string; sources?: readonly string[] }>;
 
-type ReadPage = (after: string) => Promise<Readonly<{ items: readonly unknown[]; next?: string }>>;
+type ReadPage = (after?: string) => Promise<Readonly<{ items: readonly unknown[]; next?: string }>>;
 
 const MOST_TRIPLES = 4_000;
 const MOST_FOUND = 12;
@@ -18,13 +14,11 @@ const MOST_BESIDE = 16;
 
 async function readTriples(read: ReadPage) {
   const triples: Triple[] = [];
-  let after: string | undefined = '';
-  while (after !== undefined && triples.length < MOST_TRIPLES) {
-    const page = await read(after);
-    triples.push(...(page.items as readonly Triple[]));
-    after = page.next;
+  for await (const { items, next } of pagesOf(read)) {
+    triples.push(...(items as readonly Triple[]));
+    if (triples.length >= MOST_TRIPLES) return { triples, isCut: next !== undefined };
   }
-  return { triples, isCut: after !== undefined };
+  return { triples, isCut: false };
 }
 
 /** One name of the knowledge graph with its neighbors; a click moves to a neighbor. */
@@ -55,7 +49,7 @@ export function KnowledgeGraph({ read }: Readonly<{ read: ReadPage }>) {
         />
       </div>
       <p class="facts">
-        {number(names.length)} names, {triplesWords(triples.length)}
+        {number(names.length)} names, {counted(triples.length, 'triple')}
         {isCut && ', and more that are not drawn'}.
       </p>
       <p class="suggestions">
@@ -82,42 +76,34 @@ function degreesOf(triples: readonly Triple[]): ReadonlyMap<string, number> {
   return degrees;
 }
 
-interface Drawing {
-  readonly degrees: ReadonlyMap<string, number>;
-  readonly setChosen: (name: string) => void;
-}
+type Drawing = Readonly<{ degrees: ReadonlyMap<string, number>; setChosen: (name: string) => void }>;
 
 /** Draws the names that lead to a name at its left, and those that it leads to at its right. */
 function drawn(here: string, around: readonly Triple[], { degrees, setChosen }: Drawing) {
   const nodes = new Map<string, GraphNode>([[HERE, { id: HERE, name: here, icon: 'idea', kind: 'here' }]]);
   const edges = new Map<string, GraphEdge>();
-  const add = (triple: Triple, side: 'in' | 'out') => {
-    const name = side === 'in' ? triple.subject : triple.object;
-    const id = `${side} ${name}`;
-    const [from, to] = side === 'in' ? [id, HERE] : [HERE, id];
-    const note = triplesWords(degrees.get(name) ?? 0);
-    nodes.set(id, { id, name, icon: 'idea', note, onChoose: () => setChosen(name) });
-    const before = edges.get(id)?.words;
-    edges.set(id, {
-      from,
-      to,
-      words: before === undefined ? triple.predicate : `${before}, ${triple.predicate}`,
-    });
-  };
-  for (const triple of around.filter(({ object }) => object === here).slice(0, MOST_BESIDE))
-    add(triple, 'in');
-  for (const triple of around.filter(({ subject }) => subject === here).slice(0, MOST_BESIDE))
-    add(triple, 'out');
+  for (const side of ['in', 'out']) {
+    const isIn = side === 'in';
+    const triples = around.filter(({ subject, object }) => (isIn ? object : subject) === here);
+    for (const { subject, predicate, object } of triples.slice(0, MOST_BESIDE)) {
+      const name = isIn ? subject : object;
+      const id = `${side} ${name}`;
+      const note = counted(degrees.get(name) ?? 0, 'triple');
+      nodes.set(id, { id, name, icon: 'idea', note, onChoose: () => setChosen(name) });
+      const before = edges.get(id)?.words;
+      const words = before === undefined ? predicate : `${before}, ${predicate}`;
+      edges.set(id, { from: isIn ? id : HERE, to: isIn ? HERE : id, words });
+    }
+  }
   return { nodes: [...nodes.values()], edges: [...edges.values()] };
 }
 
 const HERE = 'here';
-const triplesWords = (count: number) => (count === 1 ? '1 triple' : `${number(count)} triples`);
 
 function Sources({ triples }: Readonly<{ triples: readonly Triple[] }>) {
   return (
     <details>
-      <summary>{triplesWords(triples.length)} of it with their sources</summary>
+      <summary>{counted(triples.length, 'triple')} of it with their sources</summary>
       <ul class="plain">
         {triples.map(({ subject, predicate, object, sources = [] }) => (
           <li key={`${subject} ${predicate} ${object}`} class="text">

@@ -3,30 +3,22 @@ import type { KnownNode, MapEdge } from '../../core/node-status.js';
 import { owner } from './api.js';
 import { Graph, type GraphEdge, type GraphNode } from './graph.js';
 import { Icon } from './icons.js';
-import { loadNode, loadNodes, nodeName, nodeOf, type NodeStatus } from './node.js';
-import { link, Note, number, Table, useLoaded } from './page.js';
+import { agentsOf, loadNode, loadNodes, nodeName, nodeOf, type NodeStatus } from './node.js';
+import { Failures, link, Note, number, Table, timeOf, useLoaded } from './page.js';
 import { visible } from './parts.js';
 
 const REFRESH_MS = 5_000;
 const HOURS = 24;
 const PEOPLE = 'people';
 
+const load = () => Promise.all([loadNode(), owner<{ edges: readonly MapEdge[] }>(`map?hours=${HOURS}`)]);
+
 /** The agents that asked each other in the last day, on this node and from it. */
 export function MapView() {
   const { value: nodes = [], fault: away } = useLoaded(loadNodes, []);
-  const { value, fault } = useLoaded(
-    async () => {
-      const [status, { edges }] = await Promise.all([
-        loadNode(),
-        owner<{ edges: readonly MapEdge[] }>(`map?hours=${HOURS}`),
-      ]);
-      return { status, edges };
-    },
-    [],
-    REFRESH_MS,
-  );
+  const { value, fault } = useLoaded(load, [], REFRESH_MS);
   if (!value) return <Note>{fault || 'Loading the map…'}</Note>;
-  const { status, edges } = value;
+  const [status, { edges }] = value;
   return (
     <section>
       <h2>Map</h2>
@@ -52,9 +44,10 @@ export function MapView() {
 const asker = ({ from, fromNode }: MapEdge) =>
   from === '' ? PEOPLE : fromNode === undefined ? from : `${from} on ${nodeName(fromNode)}`;
 
-function drawn({ root, published, peers }: NodeStatus, edges: readonly MapEdge[]) {
+function drawn(status: NodeStatus, edges: readonly MapEdge[]) {
+  const { root, peers } = status;
   const remote = new Map(peers.filter(({ kind }) => kind === 'remote').map((peer) => [peer.name, peer]));
-  const own = [root, ...published.filter((name) => name !== root)];
+  const own = agentsOf(status);
   const askers = new Set([PEOPLE, ...edges.map(asker)]);
   const names = new Set([...askers, ...own, ...edges.map(({ to }) => to), ...remote.keys()]);
   const most = Math.max(1, ...edges.map(({ calls }) => calls));
@@ -82,11 +75,7 @@ function drawn({ root, published, peers }: NodeStatus, edges: readonly MapEdge[]
 }
 
 /** Agents that nobody asked yet hang below the root agent, which may ask them. */
-function unused(
-  [root = '', ...own]: readonly string[],
-  remote: Iterable<string>,
-  edges: readonly MapEdge[],
-): readonly GraphEdge[] {
+function unused([root = '', ...own]: readonly string[], remote: Iterable<string>, edges: readonly MapEdge[]) {
   const asked = new Set(edges.map(({ to }) => to));
   const first = asked.has(root) ? [] : [{ from: PEOPLE, to: root, words: '', kind: 'idle' }];
   const rest = [...own, ...remote].filter((name) => !asked.has(name));
@@ -113,21 +102,13 @@ function Edges({ edges }: Readonly<{ edges: readonly MapEdge[] }>) {
     <Table
       caption="The same as a table: the slowest agents first, then what people asked, with all that it took"
       heads={['Asks', 'Asked', 'On node', 'Tasks', 'Failed', 'Time p50', 'Time p95']}
-    >
-      <tbody>
-        {slowest.map((edge) => (
-          <tr key={`${asker(edge)} ${edge.to}`}>
-            <th scope="row">{visible(asker(edge))}</th>
-            <td>{visible(edge.to)}</td>
-            <td>{visible(nodeOf(edge.to))}</td>
-            <td class="number">{number(edge.calls)}</td>
-            <td class={edge.failed > 0 ? 'number failed' : 'number'}>{number(edge.failed)}</td>
-            <td class="number">{edge.time ? duration(edge.time.p50) : '–'}</td>
-            <td class="number">{edge.time ? duration(edge.time.p95) : '–'}</td>
-          </tr>
-        ))}
-      </tbody>
-    </Table>
+      texts={[0, 1, 2]}
+      rows={slowest.map((edge) => [
+        ...[asker(edge), edge.to, nodeOf(edge.to)].map(visible),
+        ...[number(edge.calls), <Failures count={edge.failed} />],
+        ...[edge.time?.p50, edge.time?.p95].map(timeOf),
+      ])}
+    />
   );
 }
 

@@ -4,11 +4,11 @@ import { duration } from '../../core/duration.js';
 import type { Overview, Percentiles, TaskLine } from '../../core/overview.js';
 import { PeerState } from './agents.js';
 import { newId, owner } from './api.js';
-import { Chart, partsOf, seriesOf } from './chart.js';
+import { Chart, partsOf, seriesOf, UsageCharts } from './chart.js';
 import { waitingTasks, type WaitingTask } from './inbox.js';
 import { Mark, Nothing } from './icons.js';
 import { agentsOf, knownNodes, loadNode, node, nodeOf } from './node.js';
-import { Ago, Choice, link, money, Note, number, Table, useLoaded } from './page.js';
+import { Ago, Choice, Failures, link, money, Note, number, short, Table, timeOf, useLoaded } from './page.js';
 import { visible } from './parts.js';
 import { State, titleOf } from './tasks.js';
 
@@ -29,19 +29,13 @@ async function load(hours: string): Promise<Loaded> {
 
 /** The first page: what works, what waits, what failed, and what it took. */
 export function OverviewView() {
-  const [hours, setHours] = useState('24');
+  const [hours, setHours] = useState<keyof typeof SPANS>('24');
   const { value, fault } = useLoaded(() => load(hours), [hours], REFRESH_MS);
   return (
     <section class="overview" aria-busy={!value}>
       <div class="head">
         <h2>Overview</h2>
-        <Choice
-          label="Of"
-          value={hours}
-          names={Object.keys(SPANS)}
-          wordsOf={(name) => SPANS[name as keyof typeof SPANS]}
-          onChoose={setHours}
-        />
+        <Choice label="Of" value={hours} names={SPANS} onChoose={setHours} />
       </div>
       {fault && <Note>{fault}</Note>}
       {value ? <Figures {...value} /> : !fault && <Empty />}
@@ -71,21 +65,11 @@ function Figures({ overview, waiting }: Loaded) {
     <>
       <ul class="tiles" aria-label="Figures">
         <Tile name="Running" value={number(running.length)} href={inState('WORKING')} />
-        <Tile
-          name="Waiting for you"
-          value={number(waiting.length)}
-          kind={waiting.length > 0 ? 'waits' : ''}
-          href={link('approvals')}
-        />
-        <Tile
-          name="Failed"
-          value={number(failed)}
-          kind={failed > 0 ? 'failed' : ''}
-          href={inState('FAILED')}
-        />
+        <Tile name="Waiting for you" value={number(waiting.length)} kind="waits" href={link('approvals')} />
+        <Tile name="Failed" value={number(failed)} kind="failed" href={inState('FAILED')} />
         <Tile name="Completed" value={number(count('completed'))} href={inState('COMPLETED')} />
-        <Tile name="Time of a task" value={middle(figures?.time)} note={slow(figures?.time)} />
-        <Tile name="First text" value={middle(figures?.firstText)} note={slow(figures?.firstText)} />
+        <Tile name="Time of a task" value={timeOf(figures?.time?.p50)} note={slow(figures?.time)} />
+        <Tile name="First text" value={timeOf(figures?.firstText?.p50)} note={slow(figures?.firstText)} />
         <Tile name="Tokens" value={short(tokens)} href={link('bill')} />
         <Tile name="Money" value={money(usage) || 'no price'} href={link('bill')} />
       </ul>
@@ -125,7 +109,7 @@ interface TileProps {
   readonly name: string;
   readonly value: string;
   readonly note?: string | undefined;
-  readonly kind?: string;
+  readonly kind?: string; // How it looks while it is not zero.
   readonly href?: string;
 }
 
@@ -133,7 +117,7 @@ function Tile({ name, value, note, kind = '', href }: TileProps) {
   const content = (
     <>
       <span>{name}</span>
-      <b class={kind}>{value}</b>
+      <b class={value === '0' ? '' : kind}>{value}</b>
       <small>{note}</small>
     </>
   );
@@ -141,9 +125,8 @@ function Tile({ name, value, note, kind = '', href }: TileProps) {
 }
 
 const inState = (state: string) => `${link('tasks')}?state=${state}`;
-const middle = (time: Percentiles | undefined) => (time ? duration(time.p50) : '–');
+
 const slow = (time: Percentiles | undefined) => time && `p95 ${duration(time.p95)}`;
-const short = (value: number) => value.toLocaleString(undefined, { notation: 'compact' });
 
 type LinesProps = Readonly<{ title: string; none: string; rows: readonly ComponentChildren[] }>;
 
@@ -158,12 +141,7 @@ function Lines({ title, none, rows }: LinesProps) {
   );
 }
 
-interface LineProps {
-  readonly agent: string;
-  readonly id: string;
-  readonly title: string;
-  readonly children: ComponentChildren;
-}
+type LineProps = Pick<TaskLine, 'agent' | 'id' | 'title'> & { readonly children: ComponentChildren };
 
 const Line = ({ agent, id, title, children }: LineProps) => (
   <li>
@@ -209,41 +187,20 @@ const COLORS: Readonly<Record<string, string>> = { completed: '--good', failed: 
 function Charts({ overview: { from, partMs, ended, usage } }: Readonly<{ overview: Overview }>) {
   const [by, setBy] = useState<'model' | 'agent'>('model');
   const times = partsOf(from, partMs);
-  const byState = seriesOf(
-    ended.map(({ at, state, tasks }) => ({ at, name: state, value: tasks })),
-    times,
-  )
+  const counts = ended.map(({ at, state, tasks }) => ({ at, name: state, value: tasks }));
+  const byState = seriesOf(counts, times)
     .map((one) => ({ ...one, color: COLORS[one.name] ?? '--idle' }))
     .sort((a, b) => STATES.indexOf(a.name) - STATES.indexOf(b.name));
-  const tokens = usage.map((row) => ({ at: row.at, name: row[by], value: row.input + row.output }));
-  const currencies = [...new Set(usage.flatMap(({ cost, currency }) => (cost ? currency : [])))];
-  const costs = (of: string) => usage.filter(({ currency, cost }) => currency === of && cost);
+
   return (
     <>
       <div class="head">
         <h3>Over time</h3>
-        <Choice
-          label="Tokens and money by"
-          value={by}
-          names={['model', 'agent']}
-          onChoose={(name) => setBy(name as typeof by)}
-        />
+        <Choice label="Tokens and money by" value={by} names={['model', 'agent']} onChoose={setBy} />
       </div>
       <div class="columns">
         <Chart label="Ended tasks" format={short} {...{ times, partMs, series: byState }} />
-        <Chart label="Tokens" format={short} {...{ times, partMs, series: seriesOf(tokens, times) }} />
-        {currencies.map((currency) => (
-          <Chart
-            key={currency}
-            label={`Money in ${currency}`}
-            format={(value) => value.toLocaleString(undefined, { maximumSignificantDigits: 3 })}
-            {...{ times, partMs }}
-            series={seriesOf(
-              costs(currency).map((row) => ({ at: row.at, name: row[by], value: row.cost ?? 0 })),
-              times,
-            )}
-          />
-        ))}
+        <UsageCharts rows={usage.map((row) => ({ ...row, name: row[by] }))} {...{ times, partMs }} />
       </div>
     </>
   );
@@ -255,22 +212,11 @@ function Agents({ overview: { agents } }: Readonly<{ overview: Overview }>) {
     <Table
       caption="Agents of this server, with what others delegated to them"
       heads={['Agent', 'Tasks', 'Failed', 'Time p50', 'Time p95', 'First text p50', 'First text p95']}
-    >
-      <tbody>
-        {worked.map(({ agent, tasks, failed, time, firstText }) => (
-          <tr key={agent}>
-            <th scope="row">{agent}</th>
-            <td class="number">{number(tasks)}</td>
-            <td class={failed > 0 ? 'number failed' : 'number'}>{number(failed)}</td>
-            {[time?.p50, time?.p95, firstText?.p50, firstText?.p95].map((ms, index) => (
-              <td key={index} class="number">
-                {ms === undefined ? '–' : duration(ms)}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </Table>
+      rows={worked.map(({ agent, tasks, failed, time, firstText }) => [
+        ...[agent, number(tasks), <Failures count={failed} />],
+        ...[time?.p50, time?.p95, firstText?.p50, firstText?.p95].map(timeOf),
+      ])}
+    />
   );
 }
 

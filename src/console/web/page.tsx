@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren, ComponentProps } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { duration } from '../../core/duration.js';
 
 /** The place that the address names, as in `#/tasks/AGENT/ID`. */
 export const place = signal(location.hash);
@@ -88,14 +89,18 @@ type FieldProps = ComponentProps<'input'> & Readonly<{ label: string; onText?: (
 /** The text that a person wrote into a field of a form, by its name. */
 export const writtenIn = (form: HTMLFormElement, name: string) => new FormData(form).get(name) as string;
 
-export function Choice({ label, value, names: offered, wordsOf = (name) => name, onChoose }: ChoiceProps) {
+export function Choice<Name extends string>(props: ChoiceProps<Name>) {
+  const { label, value, names: offered, none, wordsOf = (name) => name, onChoose } = props;
+  const options =
+    offered instanceof Array ? offered.map((name) => [name, wordsOf(name)]) : Object.entries<string>(offered);
   return (
     <label>
       {label}{' '}
-      <select value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
-        {offered.map((name) => (
+      <select value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value as Name)}>
+        {none !== undefined && <option value="">{none}</option>}
+        {options.map(([name, words]) => (
           <option key={name} value={name}>
-            {wordsOf(name)}
+            {words}
           </option>
         ))}
       </select>
@@ -103,12 +108,13 @@ export function Choice({ label, value, names: offered, wordsOf = (name) => name,
   );
 }
 
-type ChoiceProps = Readonly<{
+type ChoiceProps<Name extends string> = Readonly<{
   label: string;
-  value: string;
-  names: readonly string[];
-  wordsOf?: (name: string) => string;
-  onChoose: (name: string) => void;
+  value: Name;
+  names: readonly Name[] | Readonly<Record<Name, string>>; // A record has the words of each name.
+  none?: string | undefined; // Offers the empty name too, with these words.
+  wordsOf?: (name: Name) => string;
+  onChoose: (name: Name) => void;
 }>;
 
 /** Says why nothing can be seen: it loads, it failed, or there is nothing. */
@@ -120,20 +126,32 @@ export function Note({ children }: Readonly<{ children: ComponentChildren }>) {
   );
 }
 
+type Cells = readonly ComponentChildren[];
+
+interface TableProps {
+  readonly caption: string;
+  readonly heads: readonly string[];
+  readonly rows: readonly Cells[]; // The first cell of a row is its name.
+  readonly foot?: Cells;
+  readonly texts?: Iterable<number>; // The columns that hold no figures. Default: the first one.
+}
+
 /** A table that scrolls by itself when it is wider than the page. On a narrow page each row is a card with named cells. */
-export function Table({
-  caption,
-  heads,
-  children,
-}: Readonly<{ caption: string; heads: readonly string[]; children: ComponentChildren }>) {
-  const table = useRef<HTMLTableElement>(null);
-  useLayoutEffect(() => {
-    for (const { cells } of table.current!.rows)
-      for (const [index, cell] of [...cells].entries()) cell.dataset['name'] = heads[index] ?? '';
-  });
+export function Table({ caption, heads, rows, foot, texts = [0] }: TableProps) {
+  const textual = new Set(texts);
+  const row = ([name, ...cells]: Cells, key?: number) => (
+    <tr key={key}>
+      <th scope="row">{name}</th>
+      {cells.map((cell, index) => (
+        <td key={index} class={textual.has(index + 1) ? '' : 'number'} data-name={heads[index + 1]}>
+          {cell}
+        </td>
+      ))}
+    </tr>
+  );
   return (
     <div class="table" tabIndex={0} role="region" aria-label={caption}>
-      <table ref={table}>
+      <table>
         <caption>{caption}</caption>
         <thead>
           <tr>
@@ -144,19 +162,17 @@ export function Table({
             ))}
           </tr>
         </thead>
-        {children}
+        <tbody>{rows.map(row)}</tbody>
+        {foot && <tfoot>{row(foot)}</tfoot>}
       </table>
     </div>
   );
 }
 
+type TwoClicksProps = Readonly<{ label: string; confirm: string; kind?: string; onConfirm: () => unknown }>;
+
 /** A button that asks once more before it acts, and forgets the first click after some seconds. */
-export function TwoClicks({
-  label,
-  confirm,
-  kind = '',
-  onConfirm,
-}: Readonly<{ label: string; confirm: string; kind?: string; onConfirm: () => void }>) {
+export function TwoClicks({ label, confirm, kind = '', onConfirm }: TwoClicksProps) {
   const [isArmed, setArmed] = useState(false);
   useEffect(() => {
     if (!isArmed) return undefined;
@@ -245,6 +261,15 @@ export function Ago({ at }: { readonly at: string | undefined }) {
 }
 
 export const number = (value: number) => value.toLocaleString();
+export const short = (value: number) => value.toLocaleString(undefined, { notation: 'compact' });
+/** A time of milliseconds in words; a dash while it is unknown. */
+export const timeOf = (ms: number | undefined) => (ms === undefined ? '–' : duration(ms));
+
+export const counted = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? '' : 's'}`;
+/** A number of failures. */
+export const Failures = ({ count }: Readonly<{ count: number }>) => (
+  <span class={count > 0 ? 'failed' : ''}>{number(count)}</span>
+);
 
 /** Sums of money by currency. A row without cost has no price. */
 export function money(rows: readonly { readonly cost?: number; readonly currency: string }[]): string {

@@ -18,12 +18,10 @@ async function send(agent: string, { id, contextId }: WaitingTask, reply: Reply)
   await ask(agent, 'SendMessage', { message, configuration: { returnImmediately: true } });
 }
 
+type QuestionsProps = Readonly<{ agent: string; task: WaitingTask; onReply?: () => void }>;
+
 /** The questions of a task to a person, with the exact calls. Calls `onReply` once a reply was stored. */
-export function Questions({
-  agent,
-  task,
-  onReply,
-}: Readonly<{ agent: string; task: WaitingTask; onReply?: () => void }>) {
+export function Questions({ agent, task, onReply }: QuestionsProps) {
   const [notes, setNotes] = useState<Readonly<Record<string, string>>>({});
   const decide = async (reply: Reply) => {
     const say = (words: string) => setNotes((before) => ({ ...before, [reply.hash]: words }));
@@ -134,9 +132,8 @@ function ReplyForm({ question: { hash }, onReply }: ReplyProps) {
 
 /** The earlier decisions in a task, oldest first. The owner of a task is the only one who can decide in it. */
 export function Decisions({ task: { history = [] } }: Readonly<{ task: Task }>) {
-  const asked = new Map(
-    history.flatMap(({ parts }) => questionsIn(parts)).map((question) => [question.hash, question]),
-  );
+  const questions = history.flatMap(({ parts }) => questionsIn(parts));
+  const asked = new Map(questions.map((question) => [question.hash, question]));
   const replies = history.flatMap(({ parts }) => repliesIn(parts)).filter(isReply);
   if (replies.length === 0) return <p>Nothing was decided in this task before.</p>;
   return (
@@ -150,10 +147,9 @@ export function Decisions({ task: { history = [] } }: Readonly<{ task: Task }>) 
   );
 }
 
-export function GivenReply({
-  reply: { decision, text },
-  question,
-}: Readonly<{ reply: Reply; question?: Question | undefined }>) {
+type GivenReplyProps = Readonly<{ reply: Reply; question?: Question | undefined }>;
+
+export function GivenReply({ reply: { decision, text }, question }: GivenReplyProps) {
   const what = question?.tool ?? question?.text ?? 'the call';
   const isInput = question?.kind === 'input';
   const who = viewed.value?.owner ?? 'You';

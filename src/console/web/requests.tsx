@@ -13,19 +13,13 @@ const MATCHES = {
   unknown: 'The record holds no hash of the request, so it may differ from what was sent.',
 };
 
-/** The turn that the address names; empty for the last one. */
-function stepInPlace(): string {
-  const [, turn] = /\?turn=(\d{1,6})$/.exec(place.value) ?? [];
-  return turn === undefined ? '' : `t${turn}`;
-}
-
 /** The request of each turn, with marks on the parts that the turn before did not have. */
 export function Requests({ task: { id } }: Readonly<{ task: Task }>) {
-  const [step, setStep] = useState(stepInPlace());
-  const { value, fault } = useLoaded(
-    () => owner<SentRequest>(`tasks/${encodeURIComponent(id)}/request${step === '' ? '' : `?step=${step}`}`),
-    [id, step],
-  );
+  const [, turn] = /\?turn=(\d{1,6})$/.exec(place.value) ?? [];
+  // The turn that the address names; empty for the last one.
+  const [step, setStep] = useState(turn === undefined ? '' : `t${turn}`);
+  const path = `tasks/${encodeURIComponent(id)}/request${step === '' ? '' : `?step=${step}`}`;
+  const { value, fault } = useLoaded(() => owner<SentRequest>(path), [path]);
   if (!value) return <Note>{fault || 'Building the request again…'}</Note>;
   const { steps, match, changed, model, input, cached, gone } = value;
   // In the first turn everything is new, so nothing of it is marked.

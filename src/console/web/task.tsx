@@ -13,33 +13,18 @@ import { Decisions, Questions } from './questions.js';
 import { factsOf, requestOf, State, titleOf } from './tasks.js';
 import { Spending, Tree } from './tree.js';
 import { Waterfall } from './waterfall.js';
-import {
-  activityIn,
-  authorIn,
-  forkIn,
-  hasEnded,
-  seqOf,
-  stateWords,
-  type StreamEvent,
-  type Task,
-} from './wire.js';
+import { activityIn, authorIn, forkIn, hasEnded, seqOf, stateWords } from './wire.js';
+import type { Status, StreamEvent, Task } from './wire.js';
 
-const TABS = [
-  'conversation',
-  'waterfall',
-  'events',
-  'tree',
-  'requests',
-  'artifacts',
-  'compare',
-  'raw',
-] as const;
+const TABS = ['conversation', 'waterfall', 'events', 'tree', 'requests', 'artifacts', 'compare', 'raw'];
 const ROW_PIXELS = 32;
 
 /** One task: as a conversation, as a timeline of events, with what it delegated and made, and as it was at any event. */
 export function TaskView({ agent, id }: { readonly agent: string; readonly id: string }) {
   const followed = useFollowed(agent, id);
-  const [at, setAt] = useState(eventInPlace());
+  // The address may name an event, so that a link shows the task as it was.
+  const [, event] = /\?event=(\d{1,9})$/.exec(place.value) ?? [];
+  const [at, setAt] = useState(event === undefined ? undefined : Number(event));
   const { task, events, count, fault, isAway } = followed;
   const total = count.value;
   const shown = Math.min(at ?? total, total);
@@ -52,7 +37,7 @@ export function TaskView({ agent, id }: { readonly agent: string; readonly id: s
   const move = (value: number) => setAt(value >= total ? undefined : value);
   return (
     <section>
-      <Head followed={followed} task={task.value} view={view} />
+      <Head followed={followed} task={task.value} status={view.status} />
       <div class="scrubber">
         <label>
           <span>
@@ -117,22 +102,14 @@ function Fork({ agent, id, at }: Readonly<{ agent: string; id: string; at: numbe
 
 const AWAY = 'The connection is lost. The page continues as soon as the server responds.';
 
-/** The event that the address names, so that a link shows the task as it was. */
-function eventInPlace(): number | undefined {
-  const [, event] = /\?event=(\d{1,9})$/.exec(place.value) ?? [];
-  return event === undefined ? undefined : Number(event);
-}
-
 function rememberEvent(at: number | undefined): void {
   const [path] = place.value.split('?');
   history.replaceState(null, '', at === undefined ? path : `${path}?event=${at}`);
 }
 
-function Head({
-  followed: { agent, id },
-  task,
-  view: { status },
-}: Readonly<{ followed: Followed; task: Task; view: View }>) {
+type HeadProps = Readonly<{ followed: Followed; task: Task; status: Status }>;
+
+function Head({ followed: { agent, id }, task, status }: HeadProps) {
   const { note, act } = useAction();
   const isOver = hasEnded(task.status.state);
   const fork = forkIn(task);

@@ -9,9 +9,8 @@ import { hasEnded, stateWords, textOf, usageIn, waits, type Task } from './wire.
 
 const REFRESH_MS = 5_000;
 const ROW_PIXELS = 64;
-const STATES = ['', 'SUBMITTED', 'WORKING', 'INPUT_REQUIRED', 'COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
-
-const choiceWords = (state: string) => (state === '' ? 'all' : stateWords(state.replaceAll('_', '-')));
+const STATES = ['SUBMITTED', 'WORKING', 'INPUT_REQUIRED', 'COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'];
+const STATE_NAMES = Object.fromEntries(STATES.map((state) => [state, stateWords(state)]));
 
 /** Reads the tasks of an agent page by page, and again and again what has changed. */
 class TaskPages {
@@ -19,18 +18,16 @@ class TaskPages {
   total = 0;
   next: string | undefined = '';
   #isBusy = false;
-
-  readonly #agent: string;
-  readonly #filter: object;
+  readonly #list: (page: object) => Promise<TaskPage>;
 
   /** `isWhole`: the tasks come with all that was said, so that a word in them is found. */
   constructor(agent: string, state: string, isWhole: boolean) {
-    this.#agent = agent;
-    this.#filter = {
+    const filter = {
       historyLength: isWhole ? SEARCHED_MESSAGES : LISTED_MESSAGES,
       ...(isWhole && { includeArtifacts: true }),
-      ...(state === '' ? {} : { status: `TASK_STATE_${state}` }),
+      ...(state !== '' && { status: `TASK_STATE_${state}` }),
     };
+    this.#list = (page) => listTasks(agent, { ...filter, ...page });
   }
 
   async more(): Promise<void> {
@@ -53,10 +50,7 @@ class TaskPages {
   }
 
   async #read(pageToken: string): Promise<TaskPage> {
-    const page = await listTasks(this.#agent, {
-      ...this.#filter,
-      ...(pageToken === '' ? {} : { pageToken }),
-    });
+    const page = await this.#list(pageToken === '' ? {} : { pageToken });
     this.total = page.totalSize ?? 0;
     return page;
   }
@@ -64,11 +58,8 @@ class TaskPages {
 
 /** The words by which people know a task: what was asked first, as far as it is known. */
 export function titleOf(task: Pick<Task, 'id' | 'history'>): string {
-  const { id } = task;
-  const asked = messagesOf(task);
-  const words = requestOf(task) || undefined;
-  const file = asked.flatMap(({ parts }) => parts.flatMap(({ filename = '' }) => filename || [])).at(0);
-  return (words ?? file ?? id).slice(0, TITLE_CHARACTERS);
+  const files = messagesOf(task).flatMap(({ parts }) => parts.map(({ filename }) => filename));
+  return (requestOf(task) || files.find(Boolean) || task.id).slice(0, TITLE_CHARACTERS);
 }
 
 const messagesOf = ({ history = [] }: Pick<Task, 'history'>) =>
@@ -95,12 +86,6 @@ export function useTitle(agent: string, task: Task, most = LISTED_MESSAGES): str
   return titles.get(id) ?? (isCut ? '…' : titleOf(task));
 }
 
-/** The state that the address asks for, so that a link shows the tasks in it. */
-function stateInPlace(): string {
-  const [, state = ''] = /\?state=(\w+)$/.exec(place.value) ?? [];
-  return STATES.includes(state) ? state : '';
-}
-
 const FOUND_CHARACTERS = 80;
 
 /** Returns the text around the words that were searched for: empty when the title has them, undefined when no text does. */
@@ -117,7 +102,9 @@ function foundIn(task: Task, words: string): string | undefined {
 export function TasksView() {
   const status = node.value;
   const [agent, setAgent] = useState<string>();
-  const [state, setState] = useState(stateInPlace());
+  // The address may ask for a state, so that a link shows the tasks in it.
+  const [, asked = ''] = /\?state=(\w+)$/.exec(place.value) ?? [];
+  const [state, setState] = useState(STATES.includes(asked) ? asked : '');
   const [search, setSearch] = useState('');
   const [, draw] = useState(0);
   const pages = useRef<TaskPages | undefined>(undefined);
@@ -157,7 +144,7 @@ export function TasksView() {
       <h2>Tasks</h2>
       <div class="filters">
         <Choice label="Agent" value={chosen!} names={agentsOf(status)} onChoose={setAgent} />
-        <Choice label="State" value={state} names={STATES} wordsOf={choiceWords} onChoose={setState} />
+        <Choice label="State" value={state} names={STATE_NAMES} none="all" onChoose={setState} />
         <Field
           label="Search in all that was said"
           type="search"
@@ -168,10 +155,7 @@ export function TasksView() {
       </div>
       {tasks.length > 0 || isLoading || fault ? (
         <Note>
-          {fault ||
-            (isLoading
-              ? 'Loading the tasks…'
-              : countWords(found.length, tasks.length, { total, isSearching }))}
+          {fault || (isLoading ? 'Loading the tasks…' : countWords({ found, tasks, total, isSearching }))}
         </Note>
       ) : (
         <Nothing icon="tasks">
@@ -194,13 +178,14 @@ export function TasksView() {
   );
 }
 
-function countWords(
-  found: number,
-  known: number,
-  { total, isSearching }: Readonly<{ total: number; isSearching: boolean }>,
-): string {
-  if (found < known)
-    return `${number(found)} of ${number(known)} tasks match${isSearching ? '; searching on…' : '.'}`;
+type Counts = Readonly<
+  Record<'found' | 'tasks', readonly unknown[]> & { total: number; isSearching: boolean }
+>;
+
+function countWords({ found, tasks, total, isSearching }: Counts): string {
+  const known = tasks.length;
+  if (found.length < known)
+    return `${number(found.length)} of ${number(known)} tasks match${isSearching ? '; searching on…' : '.'}`;
   return `${number(Math.max(total, known))} tasks, newest first.`;
 }
 

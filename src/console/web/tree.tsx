@@ -43,11 +43,8 @@ function Drawn({ root, below }: Readonly<{ root: Span; below: Below }>) {
     const name = textIn(spans[0]!, 'gen_ai.agent.name') ?? '';
     const failed = spans.filter((span) => textIn(span, 'error.type') !== undefined).length;
     const note = [duration(time), ...spentWords(spans[0]!, below)].slice(0, spans.length === 1 ? 3 : 1);
-    const mark = spans.some(({ endedAt }) => endedAt === undefined)
-      ? 'works'
-      : failed > 0
-        ? 'failed'
-        : 'completed';
+    const ended = failed > 0 ? 'failed' : 'completed';
+    const mark = spans.some(({ endedAt }) => endedAt === undefined) ? 'works' : ended;
     const icon = farNodeOf(name) === undefined ? 'agents' : 'remote';
     nodes.push({ id, name, icon, mark, note: note.join(' · '), kind: failed > 0 ? 'bad' : '' });
     const asked = Map.groupBy(works.filter(isDelegation), ({ name: words }) => words);
@@ -78,19 +75,16 @@ function Agent({ span, below }: Readonly<{ span: Span; below: Below }>) {
   const own = below.get(span.id) ?? [];
   const work = workOf(span, below);
   const tools = work.filter(({ name }) => name.startsWith('execute_tool '));
-  const state = textIn(span, 'error.type') ?? textIn(span, 'lango.state');
   const isOver = span.endedAt !== undefined;
+  const told = textIn(span, 'error.type') ?? textIn(span, 'lango.state');
+  const state = told ?? (isOver ? 'completed' : 'working');
   return (
     <li>
       <p>
         <Name agent={agent} child={textIn(span, 'lango.child.task')} task={own[0]} />{' '}
         <span class="facts">
-          {isOver && /required/.test(state ?? '')
-            ? 'asked a question'
-            : isOver
-              ? stateWords(state ?? 'completed')
-              : stateWords(state ?? 'working')}
-          , {duration((span.endedAt ?? Date.now()) - span.startedAt)}, {spentWords(span, below).join(', ')}
+          {isOver && /required/.test(state) ? 'asked a question' : stateWords(state)},{' '}
+          {duration((span.endedAt ?? Date.now()) - span.startedAt)}, {spentWords(span, below).join(', ')}
         </span>
       </p>
       {tools.length > 0 && (
@@ -114,12 +108,10 @@ function Agent({ span, below }: Readonly<{ span: Span; below: Below }>) {
   );
 }
 
+type NameProps = Readonly<{ agent: string; child: string | undefined; task: Span | undefined }>;
+
 /** Leads to the task of a delegation, wherever it ran. `task` is the span of that task, where it is known here. */
-function Name({
-  agent,
-  child,
-  task,
-}: Readonly<{ agent: string; child: string | undefined; task: Span | undefined }>) {
+function Name({ agent, child, task }: NameProps) {
   const status = node.value;
   const claimed = task && textIn(task, 'lango.node.claimed_url');
   const url = (task && textIn(task, 'lango.node.url')) ?? claimed;
@@ -167,19 +159,11 @@ export function Spending({ task }: Readonly<{ task: Task }>) {
     <Table
       caption="Tokens and money, with all delegations"
       heads={['Agent', 'Node', 'Model', 'In', 'Out', 'Money']}
-    >
-      <tbody>
-        {rows.map((row) => (
-          <tr key={`${row.node} ${row.agent} ${row.model} ${row.currency}`}>
-            <th scope="row">{row.agent}</th>
-            <td title={row.node}>{visible(nodeName(row.node))}</td>
-            <td>{row.model}</td>
-            <td class="number">{number(row.input)}</td>
-            <td class="number">{number(row.output)}</td>
-            <td class="number">{money([row]) || 'no price'}</td>
-          </tr>
-        ))}
-      </tbody>
-    </Table>
+      texts={[0, 1, 2]}
+      rows={rows.map((row) => [
+        ...[row.agent, <span title={row.node}>{visible(nodeName(row.node))}</span>, row.model],
+        ...[number(row.input), number(row.output), money([row]) || 'no price'],
+      ])}
+    />
   );
 }

@@ -16,11 +16,7 @@ const ZOOM = 1.6;
 const NARROWEST = 1 / 10_000;
 const PAN = 0.2;
 
-interface Bar {
-  readonly span: Span;
-  readonly depth: number;
-  readonly isCritical: boolean;
-}
+type Bar = Readonly<{ span: Span; depth: number; isCritical: boolean }>;
 
 /** The part of the time axis in sight, as shares of the whole. */
 type Sight = Readonly<{ from: number; to: number }>;
@@ -135,12 +131,7 @@ function criticalPath(root: Span, below: Below): ReadonlySet<string> {
   return path;
 }
 
-interface Scale {
-  readonly start: number;
-  readonly length: number;
-  readonly end: number;
-  readonly sight: Sight;
-}
+type Scale = Readonly<{ start: number; length: number; end: number; sight: Sight }>;
 
 /** The place of a time in sight, as a share of the width. */
 const placeOf = ({ start, length, sight: { from, to } }: Scale, time: number) =>
@@ -198,9 +189,7 @@ function BarRow({ bar: { span, depth, isCritical }, scale, below, isChosen, onCh
   const failed = textIn(span, 'error.type') === undefined ? '' : 'failed';
   const time = duration(endedAt - startedAt) + (span.endedAt === undefined ? '…' : '');
   const brief = [failed && textIn(span, 'error.type'), time].filter(Boolean).join(' · ');
-  const more = spentFacts(span, below)
-    .map((words) => ` · ${words}`)
-    .join('');
+  const more = ['', ...spentFacts(span, below)].join(' · ');
   const isWide = isWideBar(left, right);
   return (
     <Button
@@ -256,17 +245,12 @@ function looksOf(span: Span): Readonly<{ kind: string; icon: IconName; words: st
       return { kind: 'wait', icon: 'waits', words: 'waits for you' };
     case 'wait_for_retry':
       return { kind: 'wait', icon: 'again', words: 'waits to ask the model again' };
-    default:
-      return { kind: 'agent', ...agentLooks(span, words) };
+    default: {
+      const far = span.kind === 'client' ? farNodeOf(words) : undefined;
+      if (far === undefined) return { kind: 'agent', icon: 'agents', words };
+      return { kind: 'agent', icon: 'remote', words: `${words} on ${far}` };
+    }
   }
-}
-
-/** A delegation to a remote agent, with the name of its node. */
-function agentLooks(span: Span, words: string) {
-  const far = span.kind === 'client' ? farNodeOf(words) : undefined;
-  return far === undefined
-    ? ({ icon: 'agents', words } as const)
-    : ({ icon: 'remote', words: `${words} on ${far}` } as const);
 }
 
 /** Whether a step is on another node. */
@@ -302,10 +286,8 @@ function Chosen({ span, spans, below, events, onMove }: ChosenProps) {
   const parent = spans.find(({ id }) => id === span.parent);
   const agent = parent && textIn(parent, 'gen_ai.agent.name');
   const { words } = looksOf(span);
-  const { input, output, event } = useMemo(
-    () => exchangeOf(span, agent, events),
-    [span, agent, events.length],
-  );
+  const exchange = useMemo(() => exchangeOf(span, agent, events), [span, agent, events.length]);
+  const { input, output, event } = exchange;
   const request = parent && requestLink(span, parent, spans);
   const first = span.attributes['lango.time_to_first_text'];
   const facts = [
