@@ -2,22 +2,14 @@ import { LangoError } from '../core/errors.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, type AgentSpec, type Roster } from '../core/agent.js';
 import type { ToolAssignment } from '../core/capability.js';
 import type { Tool } from '../core/tool.js';
-import { STANDARD_ROSTER, type StandardRole } from './agent-specs.js';
 
 const UNMATCHED = 'unmatched';
 
 /** The tools of each role, and the tools that no role owns. */
-type RoleToolSet<Role extends string = StandardRole> = Readonly<Record<Role, readonly Tool[]>> & {
-  readonly [UNMATCHED]: readonly Tool[];
-};
+type RoleToolSet = Readonly<Record<string, readonly Tool[]> & Record<typeof UNMATCHED, readonly Tool[]>>;
 
 /** Assigns each tool to the first role with a prefix of its name, else to the role that takes unmatched tools. Keeps the order. */
-export function partitionTools(tools: readonly Tool[]): RoleToolSet;
-export function partitionTools(tools: readonly Tool[], roster: Roster): RoleToolSet<string>;
-export function partitionTools(
-  tools: readonly Tool[],
-  roster: Roster = STANDARD_ROSTER,
-): RoleToolSet<string> {
+export function partitionTools(tools: readonly Tool[], roster: Roster): RoleToolSet {
   const owners = Map.groupBy(tools, ({ name }) => roleOf(name, roster) ?? UNMATCHED);
   return {
     ...Object.fromEntries(roster.map(({ name }) => [name, owners.get(name) ?? []])),

@@ -1,6 +1,5 @@
 import { errorText } from '../core/errors.js';
 import type { SystemBlock } from '../core/model.js';
-import type { AgentSpec } from '../core/agent.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
 import { userMessageBesideRequest } from './user-messages.js';
@@ -38,10 +37,7 @@ const subAgentRules = (from: string) => `# How you work
 - Your last answer is your report. Claim nothing that no tool result shows.`;
 
 /** The instruction of a sub-agent, for a request of the orchestrator or of the user. */
-export function subAgentInstruction(
-  { instruction }: Pick<AgentSpec, 'instruction'>,
-  isFromUser = false,
-): string {
+export function subAgentInstruction(instruction: string, isFromUser: boolean): string {
   return `${instruction.trim()}\n\n${subAgentRules(isFromUser ? FROM_USER : FROM_ORCHESTRATOR)}`;
 }
 
