@@ -75,12 +75,11 @@ export function resultOf(call: Call, content: string, isError: boolean): Functio
 }
 
 export function intentOf(
-  call: Pick<Call, 'id' | 'name' | 'arguments' | 'key'>,
+  { id: callId, name: tool, key, arguments: given }: Pick<Call, 'id' | 'name' | 'arguments' | 'key'>,
   step: string,
   effect: EffectClass,
 ): BodyOf<'tool-call'> {
-  const { id: callId, name: tool, key } = call;
-  return { type: 'tool-call', step, callId, tool, arguments: call.arguments, effect, key };
+  return { type: 'tool-call', step, callId, tool, arguments: given, effect, key };
 }
 
 /** Gives a call a text as its result, without any effect. The journal records call and result, so a resumed run sees the same. */
@@ -127,18 +126,13 @@ export function typedFunction<Schema extends z.ZodObject>(
     const call = (call: Call) => (asksForManual(call) ? reply(call, manual(), false) : perform(call));
     return { name, spec, first, call };
   }
-  return {
-    name,
-    spec: {
-      name,
-      description,
-      get parameters() {
-        return reader.parameters;
-      },
+  const spec = {
+    ...{ name, description },
+    get parameters() {
+      return reader.parameters;
     },
-    first,
-    call: perform,
   };
+  return { name, spec, first, call: perform };
 }
 
 /**

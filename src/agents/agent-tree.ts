@@ -168,8 +168,9 @@ const ROUNDS_USED = note('The rounds of delegation are used up: answer from what
 function orchestrator(options: AgentTreeOptions): LoopAgent {
   const { peers, sources = [], roster, limits } = options;
   const hosted = roster.filter(({ name }) => runsHere(name, options));
-  const rules = { roster, delegationRounds: limits.delegationRounds };
-  const instructionFor = oncePerList((list: readonly Peer[]) => buildOrchestratorInstruction(list, rules));
+  const instructionFor = oncePerList((list: readonly Peer[]) =>
+    buildOrchestratorInstruction(list, roster, limits.delegationRounds),
+  );
   return makeAgent(options, {
     name: ORCHESTRATOR_NAME,
     purpose: 'Understands a request, has the agents of this server do it, and answers.',

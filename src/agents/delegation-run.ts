@@ -1,4 +1,4 @@
-import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
+import type { PeerDirectory, PeerEvent } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/canonical-json.js';
 import { dataBeside } from '../core/data-text.js';
@@ -6,35 +6,25 @@ import { defined } from '../core/json.js';
 import { textPart, type Message, type Part } from '../core/message.js';
 import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
 import { replyPart } from '../core/questions.js';
-import {
-  MAX_OPEN_QUESTIONS,
-  findReply,
-  questionHash,
-  withVisibleCharacters,
-  withinReplyTime,
-} from './asking.js';
 import type { AskedQuestion, Run } from '../core/run.js';
-import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
+import type { BodyOf, Grant, Question, TaskState } from '../core/task.js';
 import { continueTrace } from '../core/trace.js';
 import { cutText, shorten } from '../core/text.js';
 import { Deadline } from '../core/time.js';
+import type { AgentContext } from './agent.js';
 import { resultOf, type Call, type CallOutcome } from './agent-function.js';
+import { MAX_OPEN_QUESTIONS, findReply, questionHash } from './asking.js';
+import { withVisibleCharacters, withinReplyTime } from './asking.js';
 import type { Budget } from './budget.js';
 import type { PeerContexts } from './peer-contexts.js';
 import { failureText, NO_REASON, openRelay, type PeerRelay } from './peer-relay.js';
 import { Authorization } from './authorization.js';
-import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
 
 /** The parts that all delegations of one run share. */
-export interface DelegationOptions {
+export interface DelegationOptions extends Pick<AgentContext, 'limits' | 'nodeId' | 'attachments'> {
   readonly peers: PeerDirectory;
-  readonly limits: AgentLimits;
-  /** The name of this node in chains of delegation. */
-  readonly nodeId: string;
-  /** Converts files that a peer does not accept. Default: files are sent as they are. */
-  readonly attachments?: Attachments | undefined;
   readonly budget: Budget;
 }
 
@@ -52,7 +42,7 @@ export interface DelegationRun extends DelegationOptions {
   readonly until: number;
 }
 
-type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
+type DelegationEnd = BodyOf<'delegation-end'>;
 
 const REASON_CHARACTERS = 1_000;
 

@@ -1,24 +1,12 @@
 import type { AgentLimits } from '../core/agent.js';
-import type {
-  FunctionCall,
-  FunctionResult,
-  FunctionSpec,
-  ModelMessage,
-  StopReason,
-  SystemBlock,
-} from '../core/model.js';
-import { answerText, functionCalls } from '../core/model.js';
+import type { FunctionCall, FunctionResult, FunctionSpec, ModelMessage } from '../core/model.js';
+import { answerText, functionCalls, type StopReason, type SystemBlock } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import {
-  keyOf,
-  meantFunction,
-  refuse,
-  type AgentFunction,
-  type Call,
-  type CallOutcome,
-} from './agent-function.js';
+import { keyOf, meantFunction, refuse } from './agent-function.js';
+import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { AskedRequests } from './asked-request.js';
-import { CallLedger, type Admission } from './call-ledger.js';
+import { stopped } from './budget.js';
+import { CallLedger } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
 import { ContextWindow } from './context-window.js';
@@ -179,7 +167,7 @@ function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits): LastTu
   const limit = `the ${what} of this task are used up (agent.limits.${key})`;
   return {
     note: `From here on no function can be called: ${limit}. Answer now from what you have, and say what is missing.`,
-    end: { state: 'failed', reason, text: `Stopped: ${limit}.` },
+    end: stopped(reason, limit),
   };
 }
 
@@ -210,13 +198,13 @@ interface Done {
 /** Performs the calls of one answer. Returns their results, or the end of the run that they cause. */
 async function performCalls(batch: CallBatch): Promise<Done | RunEnd> {
   const admissions = batch.calls.map((call) => batch.ledger.enter(call));
-  const stop = admissions.find((admission) => admission.type === 'end');
-  if (stop) return stop.end;
+  const stop = admissions.find((admission) => typeof admission === 'object');
+  if (stop) return stop;
 
   const outcomes: CallOutcome[] = [];
   for (const group of inOrder(batch)) {
     const settled = await Promise.allSettled(
-      group.map((index) => performCall(batch, index, admissions[index]!)),
+      group.map((index) => performCall(batch, index, admissions[index])),
     );
     for (const [position, result] of settled.entries()) {
       if (result.status === 'rejected') throw result.reason;
@@ -243,7 +231,11 @@ function inOrder({ calls, functions }: CallBatch): readonly (readonly number[])[
   return [first, rest];
 }
 
-async function performCall(batch: CallBatch, index: number, admission: Admission): Promise<CallOutcome> {
+async function performCall(
+  batch: CallBatch,
+  index: number,
+  admission: ReturnType<CallLedger['enter']>,
+): Promise<CallOutcome> {
   const { run, calls, functions, offered } = batch;
   const { id, name: written, arguments: given, invalid, isCut } = calls[index]!;
   const step = `${batch.step}.c${index}`;
@@ -253,7 +245,7 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   const call: Call = { ...unkeyed, key: keyOf(unkeyed) };
   const recorded = run.recorded(step)?.result;
   if (recorded?.type === 'tool-result' && !recorded.asks) return { type: 'result', result: recorded.result };
-  if (admission.type === 'refuse') return refuse(call, admission.reason);
+  if (typeof admission === 'string') return refuse(call, admission);
   if (isCut) return refuse(call, `the call of ${name} was not made: ${batch.whyCut}`);
   const what = invalid ?? 'there are none';
   if (!given) return refuse(call, `the arguments of ${name} are not a JSON object that can be used: ${what}`);

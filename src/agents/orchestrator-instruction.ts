@@ -11,17 +11,14 @@ import { TRANSFER_NAME } from './transfer.js';
 const LONGEST_DESCRIPTION = 500;
 const LONGEST_CAPABILITIES = 500;
 
-interface OrchestratorRules {
-  /** The limit of delegation rounds in one task, which the code enforces. */
-  readonly delegationRounds: number;
-  /** Describes the agents of its specs. All other agents are described by their cards. */
-  readonly roster: Roster;
-}
-
-/** Builds the orchestrator's whole instruction. It names the agents of `peers` and no others (requirement O1). */
+/**
+ * Builds the orchestrator's whole instruction. It names the agents of `peers` and no others (requirement O1). `roster`
+ * describes the agents of its specs; all others are described by their cards. The code enforces `delegationRounds`.
+ */
 export function buildOrchestratorInstruction(
   peers: readonly Described[],
-  { delegationRounds, roster }: OrchestratorRules,
+  roster: Roster,
+  delegationRounds: number,
 ): string {
   return `You are the orchestrator. You understand what the user wants, have the right agents do it, and answer.
 

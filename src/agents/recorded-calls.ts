@@ -91,7 +91,7 @@ async function callApproved(own: AgentFunction, call: Call, limits: Limits): Pro
   const described = `call ${name} with arguments that are not in the record`;
   const text = `May ${run.task.agent} ${described}?`;
   const about = { hash: questionHash(call.key, described), kind: 'approval', text } as const;
-  const verdict = askPerson(questionOf({ call, rules: { limits } }, about), run, step);
+  const verdict = askPerson(questionOf(call, limits, about), run, step);
   if (verdict.decision === 'open') return verdict.outcome;
   if (verdict.decision === 'approve') return own.call(call);
   return refuse(call, 'this call is not in the record, and no person allowed it; do not try it again');
