@@ -15,9 +15,6 @@ const MAX_DEPTH = 6;
 /** Shorter secrets are not replaced: they would match ordinary text. */
 const MIN_SECRET_LENGTH = 4;
 
-/** Loads winston with the first line: loading takes a tenth of the start, and a quiet server writes no line. */
-const requireWinston = (): typeof winston => createRequire(import.meta.url)('winston') as typeof winston;
-
 type Level = keyof typeof LEVELS;
 
 export interface LoggerOptions {
@@ -45,7 +42,9 @@ export function createLogger(options: LoggerOptions): Logger {
   const write = pretty ? prettyLine(isTerminal && options.color !== false) : jsonLine;
   stream.on('error', () => undefined);
   const openWinston = (): winston.Logger => {
-    const { createLogger: create, format, transports } = requireWinston();
+    // Loaded with the first line: loading takes a tenth of the start, and a quiet server writes no line.
+    const load = createRequire(import.meta.url);
+    const { createLogger: create, format, transports } = load('winston') as typeof winston;
     return create({
       levels: LEVELS,
       level: options.level,

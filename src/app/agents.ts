@@ -19,7 +19,7 @@ import { nameAtVendor, type ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
-import { workFolders } from '../disk/open-disk.js';
+import { workFolders } from '../disk/disk.js';
 import { isOperator } from '../http/identity.js';
 import { describeProxies } from '../http/proxy.js';
 import { withFallbacks } from '../models/fallback.js';
@@ -74,29 +74,30 @@ type AgentParts = Parts<
 > &
   Parts<'model' | 'models' | 'peers' | 'guard'>;
 
-/** The parts of the agents that a program brings which uses Lango as a library, and the texts of files. */
-interface Given {
+/** The parts of the agents that a program brings which uses Lango as a library. */
+export interface ProgramParts {
+  /** Agents of the program: published like those of the roster, and sub-agents too. */
   readonly agents?: readonly (Agent | DefinedAgent)[] | undefined;
+  /** Tools besides those of the shipped families. The prefix of a tool's name decides which agent gets it. */
   readonly tools?: readonly Tool[] | undefined;
-  readonly additions?: Additions | undefined;
+  /** Replaces tools: it gets each one once, and returns what is used in its place. */
   readonly replaceTool?: ((tool: Tool) => Tool) | undefined;
-  readonly prompts: PromptTexts;
+  /** Text that is added to the instruction of a run when it starts (requirement O8). */
+  readonly additions?: Additions | undefined;
 }
 
 /** Makes the agents of this node, and adds those of the program. Throws `invalid-config` when they cannot run together. */
 export function createAgents(
   node: AgentParts,
-  given: Given,
+  given: ProgramParts & { readonly prompts: PromptTexts },
 ): Parts<'agents' | 'subAgents' | 'agentOrigins' | 'root' | 'agentFindings' | 'tools'> {
   const { config, families, model, peers, parsers, logger } = node;
   const { nodeId, spending } = node.storage;
-  const { additions, prompts } = given;
+  const { agents = [], tools: ofProgram = [], additions, prompts } = given;
   const replace = replacedOnce(given.replaceTool ?? ((tool) => tool));
-  const own = (given.agents ?? []).map((agent) =>
-    'run' in agent ? agent : { ...agent, tools: agent.tools.map(replace) },
-  );
+  const own = agents.map((agent) => ('run' in agent ? agent : { ...agent, tools: agent.tools.map(replace) }));
   const ofFamilies = families.flatMap((family) => family.tools).map(replace);
-  const tools = [...ofFamilies, ...(given.tools ?? []).map(replace)];
+  const tools = [...ofFamilies, ...ofProgram.map(replace)];
   const sources = families
     .flatMap((family) => family.sources ?? [])
     .map((one) => replacingSource(one, replace));
@@ -107,11 +108,11 @@ export function createAgents(
   assertAgentNames(naming, own.map(nameOf));
   const limits = agentLimits(config);
   const folders = workFolders(config, hasSeveralOwners(config.auth));
-  const ofProgram = defined.flatMap((one) => (one.model ? [[one.name, one.model] as const] : []));
+  const ownModels = defined.flatMap((one) => (one.model ? [[one.name, one.model] as const] : []));
   const options = {
     ...naming,
     ...{ model, peers, nodeId, spending, additions, prompts, secrets: node.guard, tools, sources, logger },
-    models: new Map([...ofProgram, ...node.models]),
+    models: new Map([...ownModels, ...node.models]),
     modelNamed: createModelChoice(node),
     meterOf: createMeters({ ...meterRules(node), limits, pricesRead: PRICES_READ, logger }),
     attachments: new Attachments((document, call) => parsers.parse('text', document, call)),

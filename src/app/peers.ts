@@ -33,13 +33,9 @@ export function createDirectory(
 }
 
 /** The sub-agents of this node as sources of cards: they become peers by the same path as remote agents (requirement X2). */
-export function localSources({
-  subAgents,
-  published,
-}: Parts<'subAgents' | 'published'>): readonly CardSource[] {
-  return subAgents.map(({ profile: { name } }) => {
-    return { kind: 'local', name, handler: published.get(name)!.handler };
-  });
+export function localSources(node: Parts<'subAgents' | 'published'>): readonly CardSource[] {
+  const names = node.subAgents.map(({ profile }) => profile.name);
+  return names.map((name) => ({ kind: 'local', name, handler: node.published.get(name)!.handler }));
 }
 
 type CallingParts = Parts<'config' | 'settings' | 'keys' | 'logger'>;

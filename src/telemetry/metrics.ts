@@ -20,8 +20,6 @@ export interface MetricsOptions {
   readonly mayRead: (caller: Caller) => boolean; // Whether a caller with a token may read them.
 }
 
-export type SentResponse = Readonly<{ method: string; status: number; ms: number }>;
-
 /** Rejects with `not-supported` without the package `prom-client`. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
   const client = await loadPackage('prom-client', () => import('prom-client'));
@@ -60,7 +58,7 @@ export class Metrics {
     };
   }
 
-  recordResponse({ method, status, ms }: SentResponse): void {
+  recordResponse({ method, status, ms }: Readonly<{ method: string; status: number; ms: number }>): void {
     this.#instruments.count('httpRequests', { method, status: String(status) });
     this.#instruments.time('httpSeconds', { method }, ms);
   }
