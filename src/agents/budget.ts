@@ -14,13 +14,6 @@ interface BudgetOptions {
   readonly spending?: DailySpending | undefined;
 }
 
-interface Delegated {
-  /** The number of delegations that share what is left. */
-  readonly sharedBy: number;
-  /** Whether another node bills the work. */
-  readonly isRemote: boolean;
-}
-
 /**
  * The tokens and the money that the task of a run may still use, and what its owner may still spend today. Each model call
  * and each delegation is a step that asks here before it begins, and is counted here once it is over.
@@ -68,10 +61,14 @@ export class Budget {
   }
 
   /**
-   * Returns the share of a delegation. For another node it also reserves the money: at most half of what the owner has left
-   * today, less when several delegations share it. The other half is for other tasks.
+   * Returns the share of a delegation, when `sharedBy` delegations share what is left. For another node, which bills the
+   * work itself (`isRemote`), it also reserves the money: at most half of what the owner has left today, less when several
+   * delegations share it. The other half is for other tasks.
    */
-  async share(step: string, { sharedBy, isRemote }: Delegated): Promise<Pick<Grant, 'tokens' | 'cost'>> {
+  async share(
+    step: string,
+    { sharedBy, isRemote }: Readonly<{ sharedBy: number; isRemote: boolean }>,
+  ): Promise<Pick<Grant, 'tokens' | 'cost'>> {
     const { run, limits, spending } = this.#options;
     const tokens = Math.max(0, Math.floor(this.#tokensLeft() / sharedBy));
     const money = this.#moneyLeft();
@@ -79,10 +76,8 @@ export class Budget {
     const { ownerCostPerDay: limit } = limits;
     if (!isRemote || !limit || !spending) return { tokens, ...(cost && { cost }) };
     const ofDay = (await spending.left(run.task, limit.amount)) / (sharedBy + 1);
-    const most = {
-      ...{ key: this.#keyOf(step), limit: limit.amount },
-      amount: Math.min(ofDay, cost?.amount ?? Infinity),
-    };
+    const amount = Math.min(ofDay, cost?.amount ?? Infinity);
+    const most = { key: this.#keyOf(step), amount, limit: limit.amount };
     return { tokens, cost: { ...limit, amount: await spending.reserve(run.task, most) } };
   }
 
@@ -94,9 +89,8 @@ export class Budget {
     try {
       await spending.settle(run.task, this.#keyOf(step), moneySpent(usage, limit.currency));
     } catch (error) {
-      run.logger.warn('the cost of a step could not be counted; its reservation stays until the day ends', {
-        error,
-      });
+      const text = 'the cost of a step could not be counted; its reservation stays until the day ends';
+      run.logger.warn(text, { error });
     }
   }
 

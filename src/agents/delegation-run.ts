@@ -50,9 +50,8 @@ const REASON_CHARACTERS = 1_000;
 interface Exchange {
   readonly step: string;
   readonly message: Message;
-  /** The questions that a reply is for. */
+  /** The questions that a reply is for; undefined for the request. */
   readonly questions?: readonly Question[];
-  readonly isReply: boolean;
   /** Whether the peer may ask no more questions: it got as many replies as one task may have turns. */
   readonly isLast: boolean;
 }
@@ -68,7 +67,7 @@ export async function runDelegation(
   const forwarded = new Set<string>();
   const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
   const message = await requestMessage(delegation);
-  let exchange: Exchange = { step: call.step, message, isReply: false, isLast: false };
+  let exchange: Exchange = { step: call.step, message, isLast: false };
   for (let number = 1; ; number += 1) {
     const end = await endOf(delegation, exchange, progress);
     progress.used = addUsage(progress.used, end.usage);
@@ -80,7 +79,7 @@ export async function runDelegation(
     reply.ids.forEach((id) => forwarded.add(id));
     const message: Message = { id: hashJson([call.key, ...reply.ids]), role: 'user', parts: reply.parts };
     const isLast = number >= delegation.limits.turns;
-    exchange = { step: `${call.step}.x${number}`, message, questions, isReply: true, isLast };
+    exchange = { step: `${call.step}.x${number}`, message, questions, isLast };
   }
 }
 
@@ -119,7 +118,7 @@ async function exchangeWithPeer(
 ): Promise<DelegationEnd> {
   const { call, agent, request, final } = delegation;
   const { run } = call;
-  const { step, message } = exchange;
+  const { step, message, questions: repliedTo } = exchange;
   const isRepeat = run.recorded(step) !== undefined;
   if (!isRepeat) {
     const key = message.id;
@@ -127,7 +126,8 @@ async function exchangeWithPeer(
   }
   const { entryBytes } = delegation.limits;
   const sharedBy = delegation.roundSize();
-  const relay = await openRelay({ run, step, agent, isAnswer: final, entryBytes, sharedBy }, exchange);
+  const isReply = repliedTo !== undefined;
+  const relay = await openRelay({ run, step, agent, isAnswer: final, entryBytes, sharedBy }, isReply);
   const reached = await followPeer(delegation, exchange, { relay, progress, isRepeat });
   const end =
     exchange.isLast && isInterrupted(reached.state) ? await giveUp(delegation, reached, progress) : reached;
@@ -169,7 +169,7 @@ interface Attempt {
  */
 async function followPeer(
   delegation: DelegationRun,
-  { step, message, questions, isReply }: Exchange,
+  { step, message, questions }: Exchange,
   { relay, progress, isRepeat }: Attempt,
 ): Promise<PeerEnd> {
   const { call, peers, agent, budget, contexts, roundSize, until } = delegation;
@@ -187,7 +187,7 @@ async function followPeer(
     peerContextId: peer.isRemote ? await contexts.of(agent, run) : undefined,
     parentTaskId,
     grant,
-    isReply,
+    isReply: questions !== undefined,
     isRepeat,
     ...defined({ taskId, questions }),
   };

@@ -14,12 +14,10 @@ import { refusedEnd, sayAnswer, takeTurn, type TurnEnd, type TurnOptions } from 
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
 
-interface TurnSetup {
+export type SetUpTurn = (messages: readonly ModelMessage[]) => {
   readonly system: readonly SystemBlock[];
   readonly functions: readonly AgentFunction[];
-}
-
-export type SetUpTurn = (messages: readonly ModelMessage[]) => TurnSetup;
+};
 
 interface LoopOptions extends Pick<TurnOptions, 'run' | 'model' | 'budget' | 'showsReasons'> {
   readonly limits: AgentLimits;
@@ -150,15 +148,8 @@ function endOfRefusals({ results }: Done): RunEnd {
   return { state: 'failed', reason: 'limit-refusals', text };
 }
 
-interface LastTurn {
-  /** Tells the model that it can call no more functions. */
-  readonly note: string;
-  /** The end of the run when the model calls a function nevertheless. */
-  readonly end: RunEnd;
-}
-
 /** Describes the last turn, in which the model must answer; undefined when more turns are allowed. */
-function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits): LastTurn | undefined {
+function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits) {
   if (turn < limits.turns && !ledger.exhausted) return undefined;
   const [what, key, reason] =
     turn >= limits.turns
@@ -166,7 +157,9 @@ function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits): LastTu
       : ([`${limits.toolCalls} calls`, 'toolCalls', 'limit-tool-calls'] as const);
   const limit = `the ${what} of this task are used up (agent.limits.${key})`;
   return {
+    /** Tells the model that it can call no more functions. */
     note: `From here on no function can be called: ${limit}. Answer now from what you have, and say what is missing.`,
+    /** The end of the run when the model calls a function nevertheless. */
     end: stopped(reason, limit),
   };
 }

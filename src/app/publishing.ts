@@ -131,12 +131,8 @@ export async function openMetricsOf({
 }
 
 /** Exports spans to the collector of the configuration, and loads its code only then. Returns the function that stops it. */
-export async function startTraceExportOf({
-  config,
-  secrets,
-  storage,
-  logger,
-}: Parts<'config' | 'secrets' | 'storage' | 'logger'>): Promise<(() => Promise<void>) | undefined> {
+export async function startTraceExportOf(node: Parts<'config' | 'secrets' | 'storage' | 'logger'>) {
+  const { config, secrets, storage, logger } = node;
   const { otlp, content } = config.telemetry;
   const { url, service: name } = otlp;
   if (url === undefined) return undefined;

@@ -53,14 +53,13 @@ export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
 
 type OpenSpan = { -readonly [Key in keyof Span]: Span[Key] } & { attributes: Record<string, Attribute> };
 
+const readEvents = (tasks: Pick<Journal, 'read'>, { id, head }: TaskRecord) =>
+  readPages(tasks, id, { after: 0, head, size: EVENTS_PER_READ });
+
 /** Reads the spans of a task, its own first: at most `MAX_SPANS`, and more from its last read. */
 async function spansOf(tasks: Tasks, task: TaskRecord): Promise<readonly OpenSpan[]> {
   const projection = new Projection(task);
-  for await (const events of readPages(tasks, task.id, {
-    after: 0,
-    head: task.head,
-    size: EVENTS_PER_READ,
-  })) {
+  for await (const events of readEvents(tasks, task)) {
     for (const event of events) projection.read(event);
     if (projection.spans.length > MAX_SPANS) break;
   }
@@ -74,7 +73,7 @@ export async function endedSpans(
   { after, content }: { readonly after: number; readonly content: boolean },
 ): Promise<readonly Span[]> {
   const projection = new Projection(task, content);
-  for await (const events of readPages(tasks, task.id, { after: 0, head: task.head, size: EVENTS_PER_READ }))
+  for await (const events of readEvents(tasks, task))
     for (const event of events) {
       projection.read(event);
       if (event.seq === after) projection.ended.length = 0;

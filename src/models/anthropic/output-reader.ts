@@ -1,4 +1,4 @@
-import { countIn, defined, objectIn, textIn, type JsonObject } from '../../core/json.js';
+import { countIn, objectIn, textIn, type JsonObject } from '../../core/json.js';
 import type { AnswerBlock, Usage } from '../../core/model.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import { isEnd, type Ended } from '../ends.js';
@@ -42,9 +42,11 @@ export class AnthropicOutputReader implements OutputReader {
         return this.#begin(countIn(event.index), objectIn(event.content_block));
       case 'content_block_delta':
         return this.#grow(countIn(event.index), objectIn(event.delta));
-      case 'content_block_stop':
-        this.#close(countIn(event.index));
+      case 'content_block_stop': {
+        const draft = this.#drafts.get(countIn(event.index));
+        if (draft) draft.isOpen = false;
         break;
+      }
       case 'message_delta': {
         const reason = objectIn(event.delta).stop_reason;
         this.#count(event.usage);
@@ -64,19 +66,16 @@ export class AnthropicOutputReader implements OutputReader {
   ended(): Ended {
     // In the order in which the model wrote them.
     const drafts = [...this.#drafts].sort(([a], [b]) => a - b).map(([, draft]) => draft);
+    const { category, explanation } = this.#stopDetails;
+    // Why the vendor's classifiers refused: "bio: …".
+    const refusal = [textIn(category), textIn(explanation)].filter(Boolean).join(': ');
     return {
       reason: this.#stopReason ?? '',
       isAccountedFor: this.#isAccountedFor,
       content: drafts.flatMap((draft) => this.#finished(draft)),
       usage: this.#usage(),
-      ...defined({ refusal: this.#refusal() }),
+      ...(refusal && { refusal }),
     };
-  }
-
-  /** Why the vendor's classifiers refused: "bio: …". */
-  #refusal(): string | undefined {
-    const { category, explanation } = this.#stopDetails;
-    return [textIn(category), textIn(explanation)].filter(Boolean).join(': ') || undefined;
   }
 
   /** Adds the tokens written to and read from the cache to the input: the vendor counts them apart from `input_tokens`. */
@@ -115,11 +114,6 @@ export class AnthropicOutputReader implements OutputReader {
     if (delta.type === 'thinking_delta') append('thinking');
     if (delta.type === 'signature_delta') draft.block = { ...block, signature: textIn(delta.signature) };
     return '';
-  }
-
-  #close(index: number): void {
-    const draft = this.#drafts.get(index);
-    if (draft) draft.isOpen = false;
   }
 
   #finished({ block, inputText, isOpen }: Draft): readonly AnswerBlock[] {

@@ -1,6 +1,6 @@
 import type { SentenceRow } from '../../core/capability.js';
-import type { ModelAnswer, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
 import { answerText, modelError } from '../../core/model.js';
+import type { ModelAnswer, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
 import { BYTES_PER_TOKEN, estimateTokens } from '../../core/text.js';
 import { outputTokens, requestTokens } from '../conversation.js';
 import type { AgentOf, Decision, OfflineRules } from './decide.js';

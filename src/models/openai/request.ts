@@ -82,12 +82,11 @@ function outputLimit(maxTokens: number, { endpoint, adjusted }: Pick<BodyContext
 }
 
 function userMessages({ results, content }: UserTurn): readonly ChatCompletionMessageParam[] {
+  const ofCalls = results.map((result) => {
+    return { role: 'tool' as const, tool_call_id: result.id, content: markedText(result) };
+  });
   return [
-    ...results.map((result) => ({
-      role: 'tool' as const,
-      tool_call_id: result.id,
-      content: markedText(result),
-    })),
+    ...ofCalls,
     ...(content.length > 0 ? [{ role: 'user' as const, content: userContent(content) }] : []),
   ];
 }
