@@ -82,13 +82,21 @@ export function intentOf(
   return { type: 'tool-call', step, callId, tool, arguments: given, effect, key };
 }
 
-/** Gives a call a text as its result, without any effect. The journal records call and result, so a resumed run sees the same. */
-export async function reply(call: Call, content: string, isError: boolean): Promise<ResultOutcome> {
+/** Gives a call its result without any effect. The journal records call and result, so a resumed run sees the same. */
+export async function giveResult(
+  call: Call,
+  result: FunctionResult,
+  fromOutside = false,
+): Promise<ResultOutcome> {
   const { run, step } = call;
-  const result = resultOf(call, content, isError);
   if (!run.recorded(step)) run.emit(intentOf(call, step, 'pure'));
-  await run.append({ type: 'tool-result', step, result });
+  await run.append({ type: 'tool-result', step, result, ...(fromOutside && { fromOutside }) });
   return { type: 'result', result };
+}
+
+/** Gives a call a text as its result, without any effect. */
+export function reply(call: Call, content: string, isError: boolean): Promise<ResultOutcome> {
+  return giveResult(call, resultOf(call, content, isError));
 }
 
 /** Gives a call an error as its result that tells the model the reason. */

@@ -61,9 +61,11 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       maxTokens: limits.answerTokens,
       ...(options.output && { output: options.output.schema }),
     };
+    // The contents of a file that the user sent are text from outside.
+    const hasFile = run.inputs.some(({ message }) => message.parts.some(isAttached));
     const answer = await takeTurn({
       ...{ ...options, step, conversation, requests, request, readCount: messages.readCount },
-      fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
+      fromOutside: options.fromOutside || run.hasReadOutside() || hasFile,
     });
     if ('state' in answer) return answer;
     conversation.measure(request, answer);
@@ -265,9 +267,4 @@ function waitingEnd(outcomes: readonly CallOutcome[]): RunEnd | undefined {
   const isForAuth = waiting.every((outcome) => outcome.state === 'auth-required');
   const state = isForAuth ? 'auth-required' : 'input-required';
   return { state, text: questions.map((one) => questionText(one, questions)).join('\n'), questions };
-}
-
-/** Whether the user sent a file: its contents are text from outside. */
-function hasFile({ inputs }: Run): boolean {
-  return inputs.some(({ message }) => message.parts.some(isAttached));
 }

@@ -35,20 +35,15 @@ export function withAssignedTools(roster: Roster, assigned: readonly ToolAssignm
 /** Throws `invalid-config` when two roles clash or a name is reserved. */
 export function assertRoster(roster: Roster): void {
   const names = roster.map(({ name }) => name);
-  for (const taken of [UNMATCHED, ORCHESTRATOR_NAME, FLAT_AGENT_NAME]) {
-    if (names.includes(taken)) {
-      const hint = 'The server uses this name itself. Choose another in agent.roster.';
-      throw new LangoError('invalid-config', `A sub-agent cannot be named ${taken}.`, { hint });
-    }
-  }
+  const wrong = (text: string, hint: string) => new LangoError('invalid-config', text, { hint });
+  const taken = [UNMATCHED, ORCHESTRATOR_NAME, FLAT_AGENT_NAME].find((name) => names.includes(name));
+  const hint = 'The server uses this name itself. Choose another in agent.roster.';
+  if (taken) throw wrong(`A sub-agent cannot be named ${taken}.`, hint);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice)
-    throw new LangoError('invalid-config', `Two sub-agents are named ${twice}.`, {
-      hint: 'Rename one of them.',
-    });
-  if (roster.filter(({ takesUnmatched }) => takesUnmatched).length > 1) {
-    throw new LangoError('invalid-config', 'More than one sub-agent takes the unmatched tools.', {
-      hint: 'Set takesUnmatched on one of them only.',
-    });
-  }
+  if (twice) throw wrong(`Two sub-agents are named ${twice}.`, 'Rename one of them.');
+  if (roster.filter(({ takesUnmatched }) => takesUnmatched).length > 1)
+    throw wrong(
+      'More than one sub-agent takes the unmatched tools.',
+      'Set takesUnmatched on one of them only.',
+    );
 }

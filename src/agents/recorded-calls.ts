@@ -4,7 +4,7 @@ import type { JsonObject } from '../core/json.js';
 import type { FunctionResult } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import { isInterrupted, type BodyOf, type EventBody, type TaskEvent } from '../core/task.js';
-import { intentOf, refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
+import { giveResult, refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
 import { askPerson, questionHash } from './asking.js';
 import { CONTROL_NAMES } from './control-functions.js';
 import { FIND_NAME } from './function-search.js';
@@ -33,7 +33,9 @@ export async function recordedCalls(run: Run, limits: Limits) {
   const recordedFirst = (own: AgentFunction) => async (call: Call) => {
     const begun = call.run.recorded(call.step) !== undefined;
     const recorded = begun ? undefined : results.next(call.name, call.arguments);
-    return recorded ? giveRecorded(call, recorded) : callApproved(own, call, limits);
+    if (!recorded) return callApproved(own, call, limits);
+    const result = { ...recorded.result, id: call.id, name: call.name };
+    return giveResult(call, result, recorded.fromOutside);
   };
   return (own: readonly AgentFunction[]): readonly AgentFunction[] =>
     own.map((one) => (INNER.has(one.name) ? one : { ...one, call: recordedFirst(one) }));
@@ -76,14 +78,6 @@ export class RecordedResults {
     const known = this.#results.get(keyOf(name, given));
     return known?.left.shift() ?? known?.last;
   }
-}
-
-async function giveRecorded(call: Call, { result, fromOutside }: RecordedResult): Promise<CallOutcome> {
-  const own = { ...result, id: call.id, name: call.name };
-  call.run.emit(intentOf(call, call.step, 'pure'));
-  const body = { type: 'tool-result', step: call.step, result: own } as const;
-  await call.run.append({ ...body, ...(fromOutside && { fromOutside }) });
-  return { type: 'result', result: own };
 }
 
 async function callApproved(own: AgentFunction, call: Call, limits: Limits): Promise<CallOutcome> {

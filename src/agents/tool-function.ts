@@ -2,13 +2,13 @@ import { defined, type Json } from '../core/json.js';
 import { LangoError } from '../core/errors.js';
 import { isPart } from '../core/message.js';
 import type { RecordedStep, Run } from '../core/run.js';
-import type { BodyOf, EffectClass, Reply } from '../core/task.js';
+import type { BodyOf, EffectClass } from '../core/task.js';
 import { scrubData } from '../scrub/data.js';
 import { cutText } from '../core/text.js';
 import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
 import { intentOf, refuse, resultOf, typedFunction } from './agent-function.js';
 import type { AgentFunction, CallOutcome } from './agent-function.js';
-import { askPerson, questionHash, withinReplyTime, type Verdict } from './asking.js';
+import { askPerson, questionHash, withinReplyTime } from './asking.js';
 import { isFile } from './attachments.js';
 import { approvalOutcome } from './tool-permission.js';
 import { failureText, questionOf, quotedReason, withinTimeout } from './tool-work.js';
@@ -51,13 +51,12 @@ async function performSteps(work: Work): Promise<CallOutcome> {
     });
     const open = verdicts.flatMap((one) => (one.decision === 'open' ? one.outcome.questions : []));
     if (open.length > 0) return { type: 'waiting', state: 'input-required', questions: open };
-    current = { ...work, replied: { replies: verdicts.map(replyOf), state } };
+    const replies = verdicts.map((one) =>
+      one.decision === 'approve' || one.decision === 'deny' ? one : undefined,
+    );
+    current = { ...work, replied: { replies, state } };
     step = `${first}.a${number}`;
   }
-}
-
-function replyOf(verdict: Verdict): Pick<Reply, 'decision' | 'text'> | undefined {
-  return verdict.decision === 'approve' || verdict.decision === 'deny' ? verdict : undefined;
 }
 
 /** Continues a call that an earlier attempt began. The effect class decides what happens when its outcome is unknown. */

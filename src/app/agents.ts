@@ -113,7 +113,12 @@ export function createAgents(
     ...naming,
     ...{ model, peers, nodeId, spending, additions, prompts, secrets: node.guard, tools, sources, logger },
     models: new Map([...ownModels, ...node.models]),
-    modelNamed: createModelChoice(node),
+    /** Finds a model by name: one that an agent has, else one of the configured vendor. */
+    async modelNamed(name: string) {
+      const known = [model, ...node.models.values()];
+      const found = known.find(({ id }) => id === name || nameAtVendor(id) === name);
+      return found ?? createModel(modelNamed(name, config.model), node);
+    },
     meterOf: createMeters({ ...meterRules(node), limits, pricesRead: PRICES_READ, logger }),
     attachments: new Attachments((document, call) => parsers.parse('text', document, call)),
     memories: families.flatMap(({ memory }) => memory ?? []),
@@ -151,15 +156,6 @@ function replacingSource(source: ToolSource, replace: (tool: Tool) => Tool): Too
     refresh: (scope) => source.refresh(scope),
     prepare: (scope) => source.prepare(scope),
     list: (scope) => source.list(scope).map(replace),
-  };
-}
-
-/** Finds models by name: one that an agent has, else one of the configured vendor. */
-function createModelChoice(node: ModelContext & Parts<'model' | 'models'>) {
-  return async (name: string): Promise<ModelProvider> => {
-    const known = [node.model, ...node.models.values()];
-    const own = known.find(({ id }) => id === name || nameAtVendor(id) === name);
-    return own ?? createModel(modelNamed(name, node.config.model), node);
   };
 }
 
