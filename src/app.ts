@@ -5,7 +5,7 @@ import { createAgents, namingFindings, openModels, type ProgramParts } from './a
 import { openCapabilities } from './app/capabilities.js';
 import { startDrift } from './app/drift.js';
 import { createListeners } from './app/listeners.js';
-import type { ListenerAddress, Listeners, MountedHandler } from './app/listeners.js';
+import type { Listeners, MountedHandler } from './app/listeners.js';
 import type { OnStop, Parts } from './app/node.js';
 import { operationsOf, ownerMount } from './app/owners.js';
 import { createDirectory, localSources, openRemoteSources } from './app/peers.js';
@@ -262,11 +262,7 @@ type ServingParts = Parts<'config' | 'secrets' | 'journal' | 'storage' | 'logger
   Readonly<{ listeners: Listeners; push: Push | undefined }>;
 
 /** Starts the parts that work by themselves, and opens the ports last. Returns no ports inside another app. */
-async function startServing(
-  node: ServingParts,
-  onStop: OnStop,
-  listen: boolean,
-): Promise<ListenerAddress | undefined> {
+async function startServing(node: ServingParts, onStop: OnStop, listen: boolean) {
   const { journal, listeners, push } = node;
   // At the same time: the journal takes its runs back, and stores new tasks for others, while the listeners still serve.
   onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
@@ -297,11 +293,7 @@ function openJournal(
 }
 
 /** Opens the audit log, and the metrics, which count its entries. Without `metrics.enabled` there are none. */
-async function openObservers(
-  options: AppOptions,
-  secrets: Set<string>,
-  onStop: OnStop,
-): Promise<Parts<'audit' | 'metrics'>> {
+async function openObservers(options: AppOptions, secrets: Set<string>, onStop: OnStop) {
   const { config, logger } = options;
   const { audit, close } = await openAudit({ file: config.logging.auditFile, secrets, logger });
   onStop(close);

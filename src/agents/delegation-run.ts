@@ -3,12 +3,12 @@ import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/canonical-json.js';
 import { dataBeside } from '../core/data-text.js';
 import { defined } from '../core/json.js';
-import { textPart, type Message, type Part } from '../core/message.js';
+import { textPart, type Message } from '../core/message.js';
 import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
 import { replyPart } from '../core/questions.js';
 import type { AskedQuestion, Run } from '../core/run.js';
 import { isInterrupted, narrowGrant } from '../core/task.js';
-import type { BodyOf, Grant, Question, TaskState } from '../core/task.js';
+import type { BodyOf, Grant, Question } from '../core/task.js';
 import { continueTrace } from '../core/trace.js';
 import { cutText, shorten } from '../core/text.js';
 import { Deadline } from '../core/time.js';
@@ -60,9 +60,7 @@ interface Exchange {
  * Sends the request to one agent and, while that agent waits for a person, forwards the person's replies. Each exchange
  * is a step of its own ("t1.c0", "t1.c0.x1", …) with the key of its message, so no message is sent twice.
  */
-export async function runDelegation(
-  delegation: DelegationRun,
-): Promise<{ readonly state: TaskState; readonly outcome: CallOutcome }> {
+export async function runDelegation(delegation: DelegationRun) {
   const { call, contexts, agent } = delegation;
   const forwarded = new Set<string>();
   const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
@@ -90,11 +88,7 @@ interface Progress {
 }
 
 /** Returns the recorded end of the exchange or performs it, and counts what it cost on other nodes. */
-async function endOf(
-  delegation: DelegationRun,
-  exchange: Exchange,
-  progress: Progress,
-): Promise<DelegationEnd> {
+async function endOf(delegation: DelegationRun, exchange: Exchange, progress: Progress) {
   const { call, nodeId, budget } = delegation;
   const { step } = exchange;
   const recorded = call.run.recorded(step)?.result;
@@ -111,11 +105,7 @@ async function endOf(
 }
 
 /** Sends one message to the peer, relays its events, and records the end of the exchange. */
-async function exchangeWithPeer(
-  delegation: DelegationRun,
-  exchange: Exchange,
-  progress: Progress,
-): Promise<DelegationEnd> {
+async function exchangeWithPeer(delegation: DelegationRun, exchange: Exchange, progress: Progress) {
   const { call, agent, request, final } = delegation;
   const { run } = call;
   const { step, message, questions: repliedTo } = exchange;
@@ -267,11 +257,7 @@ interface ForwardedReply extends Pick<Message, 'parts'> {
  * Returns the first reply to one of the peer's questions that was not forwarded yet. An agent of another framework gets all
  * its decisions in one message, because it may not ask about the other calls again after the first decision.
  */
-function nextReply(
-  run: Run,
-  questions: readonly Question[],
-  forwarded: ReadonlySet<string>,
-): ForwardedReply | undefined {
+function nextReply(run: Run, questions: readonly Question[], forwarded: ReadonlySet<string>) {
   const asked = questions.flatMap(({ hash }) => run.questions.get(hash) ?? []);
   if (asked.some(({ question }) => question.replies)) {
     const decisions = asked.map((one) => decisionOn(one, run, forwarded));
@@ -297,11 +283,7 @@ function nextReply(
 }
 
 /** The decision about a call of an agent of another framework; undefined while it is open. */
-function decisionOn(
-  asked: AskedQuestion,
-  run: Run,
-  forwarded: ReadonlySet<string>,
-): { readonly id: string; readonly part: Part } | undefined {
+function decisionOn(asked: AskedQuestion, run: Run, forwarded: ReadonlySet<string>) {
   const { hash, replies } = asked.question;
   const given = findReply(
     asked,

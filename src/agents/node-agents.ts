@@ -61,10 +61,7 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
 }
 
 /** Finds agents of the configuration that do not exist, as they would own tools and there are none for them. */
-function leftOutFindings(
-  { multiAgent, roster, publish }: NodeAgentsOptions,
-  made: readonly Agent[],
-): readonly NodeFinding[] {
+function leftOutFindings({ multiAgent, roster, publish }: NodeAgentsOptions, made: readonly Agent[]) {
   if (!multiAgent) return [];
   const names = new Set(made.map(({ profile }) => profile.name));
   const isMeant = (spec: AgentSpec) => !isShipped(spec) && (publish?.includes(spec.name) ?? true);

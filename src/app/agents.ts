@@ -49,10 +49,7 @@ export async function createModel(choice: ModelChoice, context: ModelContext): P
 }
 
 /** Makes the models of the agents; `given` replaces the configured `model`. Agents with equal settings share a model. */
-export async function openModels(
-  given: ModelProvider | undefined,
-  context: ModelContext,
-): Promise<Parts<'model' | 'models'>> {
+export async function openModels(given: ModelProvider | undefined, context: ModelContext) {
   const { config, logger } = context;
   const model = given ?? (await createModel(config.model, context));
   if (!given) logger.info('model chosen', { model: model.id, reason: config.model.reason });
@@ -87,10 +84,7 @@ export interface ProgramParts {
 }
 
 /** Makes the agents of this node, and adds those of the program. Throws `invalid-config` when they cannot run together. */
-export function createAgents(
-  node: AgentParts,
-  given: ProgramParts & { readonly prompts: PromptTexts },
-): Parts<'agents' | 'subAgents' | 'agentOrigins' | 'root' | 'agentFindings' | 'tools'> {
+export function createAgents(node: AgentParts, given: ProgramParts & { readonly prompts: PromptTexts }) {
   const { config, families, model, peers, parsers, logger } = node;
   const { nodeId, spending } = node.storage;
   const { agents = [], tools: ofProgram = [], additions, prompts } = given;

@@ -15,9 +15,7 @@ import { createOwnerClient } from '../owners/client.js';
 import { egressOf, type Parts } from './node.js';
 
 /** The directory of this node's peers, empty until `replace` is called with the sources of their cards. */
-export function createDirectory(
-  node: Parts<'config' | 'settings' | 'logger' | 'stopping'>,
-): RefreshingDirectory {
+export function createDirectory(node: Parts<'config' | 'settings' | 'logger' | 'stopping'>) {
   const { awaySeconds, cardBytes, idleSeconds } = node.config.a2a;
   const connecting = connectParts(node);
   return new RefreshingDirectory([], {
@@ -44,10 +42,7 @@ type CallingParts = Parts<'config' | 'settings' | 'keys' | 'logger'>;
  * The remote agents of `list` as sources of cards. A reload may have read the list and its credentials anew; all other
  * settings are those that the node was started with.
  */
-export function openRemoteSources(
-  list: LoadedConfig,
-  node: CallingParts & Parts<'guard' | 'hidden'>,
-): readonly CardSource[] {
+export function openRemoteSources(list: LoadedConfig, node: CallingParts & Parts<'guard' | 'hidden'>) {
   const { guard, hidden, logger } = node;
   for (const { path, text } of unusedListFindings(list)) logger.warn(`${keyOf(path)} ${text}`);
   return remoteSources(usedRemoteAgents(list), {

@@ -26,10 +26,7 @@ type PublishParts = Parts<'config' | 'agents' | 'agentOrigins' | 'root' | 'journ
   Parts<'access' | 'audit' | 'address' | 'keys'>;
 
 /** Makes a card and a request handler for each agent (requirement X1). `push`: undefined when the node sends no pushes. */
-export async function publish(
-  node: PublishParts,
-  push: PushConfigs | undefined,
-): Promise<ReadonlyMap<string, PublishedAgent>> {
+export async function publish(node: PublishParts, push: PushConfigs | undefined) {
   const { config, agents, agentOrigins, root, journal, access, audit, address, keys } = node;
   const { nodeId } = node.storage;
   const files = await loadCardFiles(path.join(packageRoot(), 'agent-cards'));

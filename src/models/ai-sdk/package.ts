@@ -75,10 +75,7 @@ export const vendorOf = (name: string): string =>
   /^@(?!ai-sdk\/)([^/]*)|([^/]*)$/.exec(packageOf(name))![0].replace('@', '');
 
 /** Loads a package from its file and makes a model. Throws `invalid-config` when it cannot. */
-export async function loadModel(
-  file: string,
-  { package: name, model, factory, options }: PackageModel,
-): Promise<KnownModel> {
+export async function loadModel(file: string, { package: name, model, factory, options }: PackageModel) {
   const loaded = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
   const create = factoryOf(loaded, name, factory);
   const provider = create({ ...DEFAULT_OPTIONS[name], ...options }) as Provider;
@@ -89,11 +86,7 @@ export async function loadModel(
 type Factory = (settings: unknown) => unknown;
 type Provider = Factory & { languageModel?(model: string): unknown };
 
-function factoryOf(
-  loaded: Readonly<Record<string, unknown>>,
-  name: string,
-  given: string | undefined,
-): Factory {
+function factoryOf(loaded: Readonly<Record<string, unknown>>, name: string, given: string | undefined) {
   const isFactory = (key: string): boolean => typeof loaded[key] === 'function';
   const names = Object.keys(loaded).filter((key) => /^create[A-Z]/.test(key) && isFactory(key));
   const wanted = given === undefined ? names : [given].filter(isFactory);

@@ -103,10 +103,7 @@ function userContent(content: readonly Content[]): string | ChatCompletionConten
 }
 
 /** An answer with the further members of its message and calls, which came from the same model. */
-function assistantMessage(
-  content: readonly AnswerBlock[],
-  adjusted: BodyContext['adjusted'],
-): ChatCompletionMessageParam {
+function assistantMessage(content: readonly AnswerBlock[], adjusted: BodyContext['adjusted']) {
   const { parts, ...members } = joinMembers(content.map((block) => membersOf(block, 'chat-message')));
   const calls = functionCalls(content);
   const toolCalls = calls.map((call) => {
