@@ -93,12 +93,12 @@ export class Attachments {
     const content = Buffer.from(part.bytes, 'base64');
     const type = typeOfBytes(part.bytes) ?? part.mediaType;
     const isDocument = type === 'application/pdf' || type === 'text/html';
-    if (type?.startsWith('image/')) return { text: undefined, problem: 'it is an image' };
+    if (type?.startsWith('image/')) return { problem: 'it is an image' };
     if (!isDocument) {
       if (isUtf8(content) && !content.includes(0)) return { text: content.toString('utf8') };
-      return { text: undefined, problem: `it holds ${content.length} bytes that are not text` };
+      return { problem: `it holds ${content.length} bytes that are not text` };
     }
-    if (!this.#read) return { text: undefined, problem: 'this server has no reader for its type' };
+    if (!this.#read) return { problem: 'this server has no reader for its type' };
     const hash = createHash('sha256').update(type).update(content).digest('base64');
     const known = this.#texts.get(hash);
     if (known !== undefined) return { text: known };
@@ -110,7 +110,7 @@ export class Attachments {
       return { text };
     } catch (error) {
       run.signal.throwIfAborted();
-      return { text: undefined, problem: `it could not be read: ${errorText(error)}` };
+      return { problem: `it could not be read: ${errorText(error)}` };
     }
   }
 }
@@ -121,9 +121,7 @@ interface ReadableOptions {
   readonly limitBytes: number;
 }
 
-type FileText =
-  | { readonly text: string; readonly problem?: undefined }
-  | { readonly text: undefined; readonly problem: string };
+type FileText = Readonly<{ text: string; problem?: undefined } | { text?: undefined; problem: string }>;
 
 export function isFile(part: Part): part is FilePart {
   return part.kind === 'file' && 'bytes' in part;

@@ -17,7 +17,6 @@ import { resultOf, type Call, type CallOutcome } from './agent-function.js';
 import { MAX_OPEN_QUESTIONS, findReply, questionHash } from './asking.js';
 import { withVisibleCharacters, withinReplyTime } from './asking.js';
 import type { Budget } from './budget.js';
-import type { PeerContexts } from './peer-contexts.js';
 import { failureText, NO_REASON, openRelay, type PeerRelay } from './peer-relay.js';
 import { Authorization } from './authorization.js';
 import { carriedUserMessage } from './user-messages.js';
@@ -114,13 +113,19 @@ async function exchangeWithPeer(delegation: DelegationRun, exchange: Exchange, p
     const key = message.id;
     await run.append({ type: 'delegation-start', step, callId: call.id, agent, request, final, key });
   }
-  const { entryBytes } = delegation.limits;
+  const { limits } = delegation;
+  const { entryBytes } = limits;
   const sharedBy = delegation.roundSize();
   const isReply = repliedTo !== undefined;
   const relay = await openRelay({ run, step, agent, isAnswer: final, entryBytes, sharedBy }, isReply);
-  const reached = await followPeer(delegation, exchange, { relay, progress, isRepeat });
-  const end =
-    exchange.isLast && isInterrupted(reached.state) ? await giveUp(delegation, reached, progress) : reached;
+  let end = await followPeer(delegation, exchange, { relay, progress, isRepeat });
+  if (exchange.isLast && isInterrupted(end.state)) {
+    // The peer asks another question after its last reply.
+    const { taskId } = progress;
+    if (taskId !== undefined) await delegation.peers.get(agent)?.cancel(run.task, { taskId });
+    const text = `it asked again after ${limits.turns} replies (agent.limits.turns)`;
+    end = { ...end, state: 'failed', text, questions: [] };
+  }
   run.signal.throwIfAborted();
   const questions = questionsOf(delegation, step, end);
   for (const question of questions) {
@@ -146,21 +151,15 @@ async function exchangeWithPeer(delegation: DelegationRun, exchange: Exchange, p
 
 type PeerEnd = Extract<PeerEvent, { type: 'end' }>;
 
-interface Attempt {
-  readonly relay: PeerRelay;
-  readonly progress: Progress;
-  /** Whether an earlier attempt of the run began this exchange. */
-  readonly isRepeat: boolean;
-}
-
 /**
  * Sends the message and relays the peer's events until its `end`. When that takes too long or does not fit into this task,
- * the peer's task is canceled and the end says why. Rejects only when the run is aborted.
+ * the peer's task is canceled and the end says why. Rejects only when the run is aborted. `isRepeat`: whether an earlier
+ * attempt of the run began this exchange.
  */
 async function followPeer(
   delegation: DelegationRun,
   { step, message, questions }: Exchange,
-  { relay, progress, isRepeat }: Attempt,
+  { relay, progress, isRepeat }: { relay: PeerRelay; progress: Progress; isRepeat: boolean },
 ): Promise<PeerEnd> {
   const { call, peers, agent, budget, contexts, roundSize, until } = delegation;
   const { run } = call;
@@ -207,17 +206,6 @@ async function followPeer(
     if (isLangoError(error)) return failed(agent, error.message);
   }
   return failed(agent, `The connection to ${agent} ended without a response.`);
-}
-
-/** Cancels the task of a peer that asks another question after its last reply. */
-async function giveUp(
-  { call, peers, agent, limits }: DelegationRun,
-  end: PeerEnd,
-  { taskId }: Progress,
-): Promise<PeerEnd> {
-  if (taskId !== undefined) await peers.get(agent)?.cancel(call.run.task, { taskId });
-  const text = `it asked again after ${limits.turns} replies (agent.limits.turns)`;
-  return { ...end, state: 'failed', text, questions: [] };
 }
 
 /** Narrows the grant of this task to the share of the peer. */
@@ -367,4 +355,36 @@ function resultText({ agent, limits }: DelegationRun, end: PeerEnd, relay: PeerR
 
 function failed(author: string, text: string): PeerEnd {
   return { type: 'end', state: 'failed', text, author, questions: [], usage: NO_USAGE, fromOutside: false };
+}
+
+/** The number of newest events of the conversation that are searched. */
+const SEARCHED_EVENTS = 200;
+
+/**
+ * The ids that agents of other servers gave this conversation, in place of ours. The journal keeps them, so a later task of
+ * the conversation continues there, also after a restart.
+ */
+export class PeerContexts {
+  readonly #known = new Map<string, string>();
+  #earlier: Promise<ReadonlyMap<string, string>> | undefined;
+
+  /** Notes the id of the newest exchange with the agent; undefined when it uses ours. */
+  note(agent: string, id: string | undefined): void {
+    if (id !== undefined) this.#known.set(agent, id);
+  }
+
+  async of(agent: string, run: Run): Promise<string | undefined> {
+    return this.#known.get(agent) ?? (await (this.#earlier ??= inEarlierTasks(run))).get(agent);
+  }
+}
+
+async function inEarlierTasks(run: Run): Promise<ReadonlyMap<string, string>> {
+  const events = await run.history(SEARCHED_EVENTS);
+  return new Map(
+    events.flatMap(({ body }) =>
+      body.type === 'delegation-end' && body.peerContextId !== undefined
+        ? [[body.agent, body.peerContextId] as const]
+        : [],
+    ),
+  );
 }

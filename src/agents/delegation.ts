@@ -2,8 +2,7 @@ import type { Peer } from '../core/agent.js';
 import { oncePerList } from '../core/bounded-cache.js';
 import { refuse, turnStep, withArguments } from './agent-function.js';
 import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
-import { runDelegation, type DelegationOptions } from './delegation-run.js';
-import { PeerContexts } from './peer-contexts.js';
+import { PeerContexts, runDelegation, type DelegationOptions } from './delegation-run.js';
 import { TRANSFER_NAME, transferReader, transferSpec, type Transfer } from './transfer.js';
 
 /** The share of a task's time that its delegations may take. The agent needs the rest to answer. */

@@ -19,7 +19,6 @@ import { createTargetCheck } from '../http/address-check.js';
 import { isOperator } from '../http/identity.js';
 import { constantTimeEquals } from '../http/verifiers.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';
-import type { Metrics } from '../telemetry/metrics.js';
 import { egressOf, type Parts } from './node.js';
 
 type PublishParts = Parts<'config' | 'agents' | 'agentOrigins' | 'root' | 'journal' | 'storage'> &
@@ -116,10 +115,9 @@ export function createPush(node: PushParts): Push | undefined {
 }
 
 /** The metrics of this node; undefined when they are off. Their code is loaded only when they are on. */
-export async function openMetricsOf({
-  config: { auth, metrics },
-  secrets: { metricsToken },
-}: Parts<'config' | 'secrets'>): Promise<Metrics | undefined> {
+export async function openMetricsOf({ config, secrets }: Parts<'config' | 'secrets'>) {
+  const { auth, metrics } = config;
+  const { metricsToken } = secrets;
   if (!metrics.enabled) return undefined;
   const { openMetrics } = await import('../telemetry/metrics.js');
   const mayRead = (caller: Caller): boolean => isOperator(auth, caller);
