@@ -18,7 +18,7 @@ import type { LoadedConfig } from './config/load.js';
 import { openKeys, openToken, tokenFindings } from './config/node-credentials.js';
 import { PeerRegistry } from './config/peer-registry.js';
 import { loadPrompts } from './config/prompts.js';
-import { createReload, type ReadConfig, type Reload } from './config/reload.js';
+import { createReload, type ReadConfig } from './config/reload.js';
 import { recordRunningServer } from './config/running-server.js';
 import { secretValues } from './config/secrets.js';
 import { LangoError, errorText } from './core/errors.js';
@@ -109,7 +109,7 @@ class App {
   readonly #options: AppOptions;
   readonly #closers: (() => Promise<void> | void)[] = [];
   readonly #stopping = new AbortController();
-  #node: OpenNode | undefined;
+  #node: Awaited<ReturnType<typeof openNode>> | undefined;
 
   constructor(options: AppOptions) {
     this.#options = options;
@@ -164,13 +164,6 @@ class App {
   }
 }
 
-interface OpenNode {
-  /** An `AppAddress` when the node listens. */
-  readonly address: MountedAddress;
-  readonly reload: Reload;
-  readonly handleMounted: MountedHandler;
-}
-
 interface Opening {
   readonly onStop: OnStop;
   /** Aborts when the node stops. */
@@ -179,7 +172,7 @@ interface Opening {
 }
 
 /** Opens the parts of a node in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
-async function openNode(options: AppOptions, { onStop, stopping, listen }: Opening): Promise<OpenNode> {
+async function openNode(options: AppOptions, { onStop, stopping, listen }: Opening) {
   const { config } = options;
   if (!listen) assertMountable(config);
   const base = await openBase(options, stopping, onStop);
@@ -220,6 +213,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Openi
   onStop(startDrift(node));
   const { token, model, root } = node;
   return {
+    /** An `AppAddress` when the node listens. */
     address: { ...bound, token, model: model.id, agents: [...node.agents.keys()], root },
     reload,
     handleMounted: listeners.handleMounted,

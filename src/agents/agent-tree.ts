@@ -47,7 +47,12 @@ export interface AgentTree {
 /** Makes the agents of this node. Throws `invalid-config` when two names clash. */
 export function buildAgentTree(options: AgentTreeOptions): AgentTree {
   assertTools(options.tools);
-  assertPublished(options);
+  const [wrong] = unknownPublished(options);
+  if (wrong !== undefined) {
+    const text = `a2a.publish names ${wrong}, which is not an agent of this server.`;
+    const hint = `It can hold: ${agentNames(options).join(', ')}.`;
+    throw new LangoError('invalid-config', text, { hint });
+  }
   if (options.multiAgent) return buildTeam(options);
   const root = runsHere(FLAT_AGENT_NAME, options) ? flatAgent(options) : undefined;
   return { root, subAgents: [], unmatched: [] };
@@ -198,8 +203,6 @@ function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
   return skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, name: `${name}: ${skill.name}` }));
 }
 
-const FUNCTION_NAME = 'Rename it: each agent has a function of this name.';
-
 /** Throws `invalid-config` when a model could not tell two functions apart by their names. */
 function assertTools(tools: readonly Tool[]): void {
   const names = tools.map(({ name }) => name);
@@ -207,18 +210,11 @@ function assertTools(tools: readonly Tool[]): void {
   if (twice)
     throw new LangoError('invalid-config', `Two tools are named ${twice}.`, { hint: 'Rename one of them.' });
   const taken = [TRANSFER_NAME, FIND_NAME, ...CONTROL_NAMES].find((name) => names.includes(name));
-  if (taken)
-    throw new LangoError('invalid-config', `A tool cannot be named ${taken}.`, { hint: FUNCTION_NAME });
+  const hint = 'Rename it: each agent has a function of this name.';
+  if (taken) throw new LangoError('invalid-config', `A tool cannot be named ${taken}.`, { hint });
 }
 
 type Published = Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>;
-
-function assertPublished(options: Published): void {
-  const [wrong] = unknownPublished(options);
-  if (wrong === undefined) return;
-  const text = `a2a.publish names ${wrong}, which is not an agent of this server.`;
-  throw new LangoError('invalid-config', text, { hint: `It can hold: ${agentNames(options).join(', ')}.` });
-}
 
 /** The names that `publish` may hold besides those of the program's own agents. */
 export function agentNames({ multiAgent, roster }: Omit<Published, 'publish'>): readonly string[] {

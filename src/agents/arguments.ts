@@ -86,10 +86,9 @@ export function assertDescribable({ name, schema }: Tool): void {
   try {
     jsonSchemaOf(schema);
   } catch (error) {
-    throw new LangoError('invalid-config', `The arguments of the tool ${name} have no JSON Schema.`, {
-      hint: `Use types that JSON has: ${errorText(error)}.`,
-      cause: error,
-    });
+    const text = `The arguments of the tool ${name} have no JSON Schema.`;
+    const hint = `Use types that JSON has: ${errorText(error)}.`;
+    throw new LangoError('invalid-config', text, { hint, cause: error });
   }
 }
 

@@ -14,8 +14,13 @@ import { cutText, shorten } from '../core/text.js';
 import { Deadline } from '../core/time.js';
 import type { AgentContext } from './agent.js';
 import { resultOf, type Call, type CallOutcome } from './agent-function.js';
-import { MAX_OPEN_QUESTIONS, findReply, questionHash } from './asking.js';
-import { withVisibleCharacters, withinReplyTime } from './asking.js';
+import {
+  MAX_OPEN_QUESTIONS,
+  findReply,
+  questionHash,
+  withVisibleCharacters,
+  withinReplyTime,
+} from './asking.js';
 import type { Budget } from './budget.js';
 import { failureText, NO_REASON, openRelay, type PeerRelay } from './peer-relay.js';
 import { Authorization } from './authorization.js';

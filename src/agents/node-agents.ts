@@ -56,7 +56,11 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
     ...roster.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
     ...chosen.map(({ profile }) => [profile.name, 'program'] as const),
   ]);
-  const root = tree.root?.profile.name ?? requireFirst(agents);
+  const root = tree.root?.profile.name ?? [...agents.keys()][0];
+  if (root === undefined) {
+    const hint = 'Name agents in a2a.publish that have tools, or leave it out.';
+    throw new LangoError('invalid-config', 'This node would run no agent at all.', { hint });
+  }
   return { agents, subAgents, agentOrigins, root, agentFindings };
 }
 
@@ -101,11 +105,4 @@ function byName(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
     map.set(name, agent);
   }
   return map;
-}
-
-function requireFirst(agents: ReadonlyMap<string, Agent>): string {
-  const [name] = agents.keys();
-  if (name !== undefined) return name;
-  const hint = 'Name agents in a2a.publish that have tools, or leave it out.';
-  throw new LangoError('invalid-config', 'This node would run no agent at all.', { hint });
 }

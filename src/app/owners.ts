@@ -169,11 +169,10 @@ function otherNodesOf(parts: MountParts): OtherNodes {
         ...{ agent: name, url },
         clientFor:
           fetchAs &&
-          ((async (table, { scope, scopes }) =>
-            createOwnerClient(table, {
-              url,
-              fetch: await fetchAs({ ...scope, scopes }),
-            })) satisfies ClientFor),
+          ((async (table, { scope, scopes }) => {
+            const fetch = await fetchAs({ ...scope, scopes });
+            return createOwnerClient(table, { url, fetch });
+          }) satisfies ClientFor),
       })),
   };
 }

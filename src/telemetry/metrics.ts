@@ -81,13 +81,12 @@ export class Metrics {
     const { openTasks, peers, pushes, streams } = this.#sources;
     const tasks = ((await openTasks?.()) ?? []).map(({ value, ...labels }) => [labels, value] as const);
     const states = (peers?.() ?? []).map(({ name, state }) => [{ peer: name, state }, 1] as const);
-    const webhooks = Object.entries((await pushes?.()) ?? {});
+    const webhooks = Object.entries((await pushes?.()) ?? {}).map(
+      ([state, count]) => [{ state }, count] as const,
+    );
     this.#instruments.set('openTasks', tasks);
     this.#instruments.set('peers', states);
-    this.#instruments.set(
-      'webhooks',
-      webhooks.map(([state, count]) => [{ state }, Number(count)]),
-    );
+    this.#instruments.set('webhooks', webhooks);
     this.#instruments.set('streams', [[{}, streams?.() ?? 0]]);
   }
 

@@ -46,10 +46,8 @@ export function findPackage(name: string, folders: readonly string[]): string {
       throw unusable(name, errorText(error), error);
     }
   }
-  const text = `The package ${name} of a model is not installed.`;
-  throw new LangoError('invalid-config', text, {
-    hint: `Run: npm install --prefix ${folders[0]} ${packageOf(name)}`,
-  });
+  const hint = `Run: npm install --prefix ${folders[0]} ${packageOf(name)}`;
+  throw new LangoError('invalid-config', `The package ${name} of a model is not installed.`, { hint });
 }
 
 /** The file that an import of the package would load, by the `exports` in its package.json: `require` finds another, or none. */
