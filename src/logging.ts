@@ -198,7 +198,7 @@ function redaction(secrets: ReadonlySet<string>): (text: string) => string {
     if (known !== secrets.size) {
       known = secrets.size;
       const all = [...secrets].flatMap(formsOf).sort((a, b) => b.length - a.length);
-      forms = Map.groupBy(all, beginningOf);
+      forms = Map.groupBy(all, (form) => form.slice(0, MIN_SECRET_LENGTH));
     }
     return redacted(text, forms);
   };
@@ -206,8 +206,6 @@ function redaction(secrets: ReadonlySet<string>): (text: string) => string {
 
 /** The forms of secrets by their beginnings, the longest first: the cost of a text does not grow with the secrets. */
 type Forms = ReadonlyMap<string, readonly string[]>;
-
-const beginningOf = (form: string): string => form.slice(0, MIN_SECRET_LENGTH);
 
 /** Secrets that overlap are redacted as one. */
 function redacted(text: string, forms: Forms): string {

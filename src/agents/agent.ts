@@ -123,11 +123,8 @@ interface WorkParts {
 }
 
 /** The model, the instruction and the functions of a run, which are others in a fork that asks for it. */
-async function variedBy(
-  run: Run,
-  { modelNamed, meterOf, limits }: AgentContext,
-  own: Pick<WorkParts, 'model' | 'meter'>,
-): Promise<Omit<WorkParts, 'parts'>> {
+async function variedBy(run: Run, context: AgentContext, own: Pick<WorkParts, 'model' | 'meter'>) {
+  const { modelNamed, meterOf, limits } = context;
   const { variation } = run;
   if (!variation || !modelNamed) return own;
   const { model: name, instruction, tools } = variation;

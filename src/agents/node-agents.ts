@@ -50,7 +50,12 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
     'run' in agent ? agent : makeDefinedAgent(agent, options),
   );
   const subAgents = [...tree.subAgents, ...chosen];
-  const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
+  const agents = new Map<string, Agent>();
+  for (const agent of [...(tree.root ? [tree.root] : []), ...subAgents]) {
+    const { name } = agent.profile;
+    if (agents.has(name)) throw new LangoError('invalid-config', `There are two agents named ${name}.`);
+    agents.set(name, agent);
+  }
   const agentOrigins = new Map<string, AgentOrigin>([
     ...[...agents.keys()].map((name) => [name, 'shipped'] as const),
     ...roster.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
@@ -95,14 +100,4 @@ export function describeOnCard(
 
 export function nameOf(agent: OwnAgent): string {
   return 'run' in agent ? agent.profile.name : agent.name;
-}
-
-function byName(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
-  const map = new Map<string, Agent>();
-  for (const agent of agents) {
-    const { name } = agent.profile;
-    if (map.has(name)) throw new LangoError('invalid-config', `There are two agents named ${name}.`);
-    map.set(name, agent);
-  }
-  return map;
 }

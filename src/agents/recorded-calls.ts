@@ -1,7 +1,6 @@
 import type { AgentLimits } from '../core/agent.js';
 import { canonicalJson } from '../core/canonical-json.js';
 import type { JsonObject } from '../core/json.js';
-import type { FunctionResult } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import { isInterrupted, type BodyOf, type EventBody, type TaskEvent } from '../core/task.js';
 import { giveResult, refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
@@ -11,10 +10,7 @@ import { FIND_NAME } from './function-search.js';
 import { questionOf } from './tool-work.js';
 import { TRANSFER_NAME } from './transfer.js';
 
-interface RecordedResult {
-  readonly result: FunctionResult;
-  readonly fromOutside?: boolean | undefined;
-}
+type RecordedResult = Pick<BodyOf<'tool-result'>, 'result' | 'fromOutside'>;
 
 type Limits = Pick<AgentLimits, 'approvalSeconds'>;
 

@@ -52,14 +52,11 @@ export function openRemoteSources(list: LoadedConfig, node: CallingParts & Parts
     openKeys: ({ jwks, keys: file }, send, ofAgent) => {
       if (jwks === undefined && file === undefined) return undefined;
       const load = jwks === undefined ? keysFromFile(file!) : keysFromUrl(jwks, send);
-      const keys = new JwtKeys({ load, ...KEY_TIMES, logger: ofAgent });
-      return keys.find;
+      // Keys are loaded again after five minutes, or when a key is not among them.
+      return new JwtKeys({ load, refreshSeconds: 300, cooldownSeconds: 10, logger: ofAgent }).find;
     },
   });
 }
-
-/** Keys are loaded again after five minutes, or when a key is not among them. */
-const KEY_TIMES = { refreshSeconds: 300, cooldownSeconds: 10 };
 
 function connectParts(node: Parts<'config' | 'settings' | 'logger'>) {
   const { a2a, egress } = node.config;

@@ -254,18 +254,15 @@ class Projection {
 
 /** Tokens and cost, including the tasks below. Costs in several currencies are left out. */
 function usageOf({ input, output, cached, written, rows = [] }: Usage): Record<string, Attribute> {
-  const tokens = {
-    ...{ 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output },
-    ...(cached > 0 && { 'gen_ai.usage.cache_read.input_tokens': cached }),
-    ...(written && { 'gen_ai.usage.cache_creation.input_tokens': written }),
-  };
   const nodes = new Set(rows.map(({ node }) => node));
   const currencies = new Set(rows.map(({ currency }) => currency));
   const [currency] = currencies;
   const isPriced = currencies.size === 1 && rows.every(({ cost }) => cost !== undefined);
   const cost = rows.reduce((sum, row) => Math.round((sum + (row.cost ?? 0)) * 1e9) / 1e9, 0);
   return {
-    ...tokens,
+    ...{ 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output },
+    ...(cached > 0 && { 'gen_ai.usage.cache_read.input_tokens': cached }),
+    ...(written && { 'gen_ai.usage.cache_creation.input_tokens': written }),
     ...(nodes.size > 0 && { 'lango.nodes': [...nodes].join(' ') }),
     ...(isPriced && currency !== undefined && { 'lango.cost': cost, 'lango.currency': currency }),
   };

@@ -1,5 +1,5 @@
 import { countIn, objectIn, textIn, type JsonObject } from '../../core/json.js';
-import type { AnswerBlock, Usage } from '../../core/model.js';
+import type { AnswerBlock } from '../../core/model.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import { isEnd, type Ended } from '../ends.js';
 import { opaque, OutputBounds, parseEvent, usageOf, type OutputReader } from '../exchange.js';
@@ -66,6 +66,11 @@ export class AnthropicOutputReader implements OutputReader {
   ended(): Ended {
     // In the order in which the model wrote them.
     const drafts = [...this.#drafts].sort(([a], [b]) => a - b).map(([, draft]) => draft);
+    const counts = this.#counts;
+    // The vendor counts the tokens written to and read from the cache apart from `input_tokens`.
+    const cached = countIn(counts.cache_read_input_tokens);
+    const written = countIn(counts.cache_creation_input_tokens);
+    const input = countIn(counts.input_tokens) + written + cached;
     const { category, explanation } = this.#stopDetails;
     // Why the vendor's classifiers refused: "bio: …".
     const refusal = [textIn(category), textIn(explanation)].filter(Boolean).join(': ');
@@ -73,18 +78,9 @@ export class AnthropicOutputReader implements OutputReader {
       reason: this.#stopReason ?? '',
       isAccountedFor: this.#isAccountedFor,
       content: drafts.flatMap((draft) => this.#finished(draft)),
-      usage: this.#usage(),
+      usage: usageOf({ input, output: counts.output_tokens, cached, written }),
       ...(refusal && { refusal }),
     };
-  }
-
-  /** Adds the tokens written to and read from the cache to the input: the vendor counts them apart from `input_tokens`. */
-  #usage(): Usage {
-    const counts = this.#counts;
-    const cached = countIn(counts.cache_read_input_tokens);
-    const written = countIn(counts.cache_creation_input_tokens);
-    const input = countIn(counts.input_tokens) + written + cached;
-    return usageOf({ input, output: counts.output_tokens, cached, written });
   }
 
   /** Later counts are totals and replace earlier ones. A null leaves the earlier count. */

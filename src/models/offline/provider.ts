@@ -17,10 +17,8 @@ interface OfflineOptions {
 }
 
 /** A deterministic model of fixed rules, without key or network. It refuses what is not in its table of sentences. */
-export function createOfflineProvider({
-  sentences,
-  agentOf = () => undefined,
-}: OfflineOptions): ModelProvider {
+export function createOfflineProvider(options: OfflineOptions): ModelProvider {
+  const { sentences, agentOf = () => undefined } = options;
   let rules: OfflineRules | undefined;
   const load = async () => {
     const { createTable } = await import('./request.js');
