@@ -1,12 +1,11 @@
 import { createAccess } from './a2a/server/access.js';
 import { NodeAddress } from './a2a/server/node-address.js';
 import { skillIdOf } from './agents/capabilities.js';
-import type { DefinedAgent } from './agents/defined-agent.js';
-import { createAgents, namingFindings, openModels } from './app/agents.js';
+import { createAgents, namingFindings, openModels, type ProgramParts } from './app/agents.js';
 import { openCapabilities } from './app/capabilities.js';
 import { startDrift } from './app/drift.js';
 import { createListeners } from './app/listeners.js';
-import type { ListenerAddress, Listeners, MountedHandler } from './app/listeners.js';
+import type { Listeners, MountedHandler } from './app/listeners.js';
 import type { OnStop, Parts } from './app/node.js';
 import { operationsOf, ownerMount } from './app/owners.js';
 import { createDirectory, localSources, openRemoteSources } from './app/peers.js';
@@ -19,18 +18,15 @@ import type { LoadedConfig } from './config/load.js';
 import { openKeys, openToken, tokenFindings } from './config/node-credentials.js';
 import { PeerRegistry } from './config/peer-registry.js';
 import { loadPrompts } from './config/prompts.js';
-import { createReload, type ReadConfig, type Reload } from './config/reload.js';
+import { createReload, type ReadConfig } from './config/reload.js';
 import { recordRunningServer } from './config/running-server.js';
 import { secretValues } from './config/secrets.js';
-import type { Agent } from './core/agent.js';
 import { LangoError, errorText } from './core/errors.js';
 import { IN_MEMORY } from './core/fields.js';
 import { findingOfError, type Finding } from './core/findings.js';
 import type { Logger } from './core/logger.js';
 import type { ModelProvider } from './core/model.js';
-import type { Run } from './core/run.js';
 import { noSecrets, SECRETS, type Scrubber } from './core/secrets.js';
-import type { Tool } from './core/tool.js';
 import { keyFileFindings } from './http/authentication.js';
 import { sendError } from './http/errors.js';
 import { readTls, tlsFindings } from './http/tls.js';
@@ -41,7 +37,6 @@ import { rightForPath } from './owners/endpoints.js';
 import { Parsers } from './parsing/parsers.js';
 import { scrubLogger } from './scrub/data.js';
 import { alsoHiding, both, scrubberOf } from './scrub/scrubber.js';
-import type { MetricSources } from './telemetry/metrics.js';
 
 /** Finds what a start with this configuration would refuse or leave out, for `config check`. Changes nothing. */
 export async function startFindings(loaded: LoadedConfig): Promise<readonly Finding[]> {
@@ -65,7 +60,7 @@ export { knownModelNames, priceOf, PRICES_READ, windowTokensOf } from './models/
 export { backUp, inspectServer, moveDatabase, restore, upgradeDatabase } from './app/stores.js';
 export { DATABASE_MARKS, verifyDatabase } from './app/stores.js';
 
-export interface AppOptions extends LoadedConfig {
+export interface AppOptions extends LoadedConfig, ProgramParts {
   /** Reads the configuration again. Without it no remote agents can be added while the node runs. */
   readonly read?: ReadConfig;
   readonly logger: Logger;
@@ -75,18 +70,10 @@ export interface AppOptions extends LoadedConfig {
   readonly acceptDamage?: boolean | undefined;
   /** Ends a wait for the database at the start (`storage.sqlite.waitSeconds`), which then fails. `stop` does too. */
   readonly interrupted?: AbortSignal;
-  /** Agents of the program that uses Lango as a library: published like those of the roster, and sub-agents too. */
-  readonly agents?: readonly (Agent | DefinedAgent)[] | undefined;
-  /** Tools besides those of the shipped families. The prefix of a tool's name decides which agent gets it. */
-  readonly tools?: readonly Tool[];
-  /** Replaces tools: it gets each one once, and returns what is used in its place. */
-  readonly replaceTool?: ((tool: Tool) => Tool) | undefined;
   /** Whether this is a server for one evaluation: imported tasks can be forked. */
   readonly isTrial?: true;
   /** Replaces the configured model. */
   readonly model?: ModelProvider | undefined;
-  /** Text that is added to the instruction of a run when it starts (requirement O8). */
-  readonly additions?: (run: Run) => Promise<string | undefined>;
 }
 
 /** The facts about a node that has started. */
@@ -122,7 +109,7 @@ class App {
   readonly #options: AppOptions;
   readonly #closers: (() => Promise<void> | void)[] = [];
   readonly #stopping = new AbortController();
-  #node: OpenNode | undefined;
+  #node: Awaited<ReturnType<typeof openNode>> | undefined;
 
   constructor(options: AppOptions) {
     this.#options = options;
@@ -177,13 +164,6 @@ class App {
   }
 }
 
-interface OpenNode {
-  /** An `AppAddress` when the node listens. */
-  readonly address: MountedAddress;
-  readonly reload: Reload;
-  readonly handleMounted: MountedHandler;
-}
-
 interface Opening {
   readonly onStop: OnStop;
   /** Aborts when the node stops. */
@@ -192,7 +172,7 @@ interface Opening {
 }
 
 /** Opens the parts of a node in order. Each part gets the parts before it, and registers with `onStop` how it is closed. */
-async function openNode(options: AppOptions, { onStop, stopping, listen }: Opening): Promise<OpenNode> {
+async function openNode(options: AppOptions, { onStop, stopping, listen }: Opening) {
   const { config } = options;
   if (!listen) assertMountable(config);
   const base = await openBase(options, stopping, onStop);
@@ -209,7 +189,12 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Openi
   const access = createAccess({ ...acting, tools, auth: config.auth, skillOf: skillIdOf });
   const node = { ...acting, access, published: await publish({ ...acting, access }, push?.configs) };
   const replacePeers = await joinPeers(node, options);
-  node.metrics?.addSources(metricSourcesOf(node, hasPush));
+  // Each scrape of the metrics reads these figures anew.
+  node.metrics?.addSources({
+    openTasks: () => node.storage.retention.countOpen(),
+    peers: () => node.peers.states(),
+    pushes: async () => (hasPush ? { ...(await node.storage.pushes.counts()) } : undefined),
+  });
 
   const readNewTls = async () => {
     const material = await readTls(config.server.tls);
@@ -228,6 +213,7 @@ async function openNode(options: AppOptions, { onStop, stopping, listen }: Openi
   onStop(startDrift(node));
   const { token, model, root } = node;
   return {
+    /** An `AppAddress` when the node listens. */
     address: { ...bound, token, model: model.id, agents: [...node.agents.keys()], root },
     reload,
     handleMounted: listeners.handleMounted,
@@ -244,10 +230,8 @@ async function openBase(options: AppOptions, stopping: AbortSignal, onStop: OnSt
   const observers = await openObservers(options, hidden, onStop);
   const { read: keys, seal } = await openKeys(config.home);
   const { interrupted = stopping } = options;
-  const storage = await openStores(
-    { ...options, stopping: AbortSignal.any([stopping, interrupted]) },
-    onStop,
-  );
+  const ending = AbortSignal.any([stopping, interrupted]);
+  const storage = await openStores({ ...options, stopping: ending }, onStop);
   return { ...options, token, tls, ...observers, hidden, keys, seal, storage, stopping };
 }
 
@@ -268,17 +252,11 @@ async function joinPeers(
   return replacePeers;
 }
 
-interface ServingParts extends Parts<'config' | 'secrets' | 'journal' | 'storage' | 'logger'> {
-  readonly listeners: Listeners;
-  readonly push: Push | undefined;
-}
+type ServingParts = Parts<'config' | 'secrets' | 'journal' | 'storage' | 'logger'> &
+  Readonly<{ listeners: Listeners; push: Push | undefined }>;
 
 /** Starts the parts that work by themselves, and opens the ports last. Returns no ports inside another app. */
-async function startServing(
-  node: ServingParts,
-  onStop: OnStop,
-  listen: boolean,
-): Promise<ListenerAddress | undefined> {
+async function startServing(node: ServingParts, onStop: OnStop, listen: boolean) {
   const { journal, listeners, push } = node;
   // At the same time: the journal takes its runs back, and stores new tasks for others, while the listeners still serve.
   onStop(async () => void (await Promise.all([listeners.stop(), journal.stop()])));
@@ -309,28 +287,12 @@ function openJournal(
 }
 
 /** Opens the audit log, and the metrics, which count its entries. Without `metrics.enabled` there are none. */
-async function openObservers(
-  options: AppOptions,
-  secrets: Set<string>,
-  onStop: OnStop,
-): Promise<Parts<'audit' | 'metrics'>> {
+async function openObservers(options: AppOptions, secrets: Set<string>, onStop: OnStop) {
   const { config, logger } = options;
   const { audit, close } = await openAudit({ file: config.logging.auditFile, secrets, logger });
   onStop(close);
   const metrics = await openMetricsOf(options);
   return { audit: metrics?.observeAudit(audit) ?? audit, metrics };
-}
-
-/** The figures that each scrape of the metrics reads anew. */
-function metricSourcesOf(
-  { storage, peers }: Parts<'storage' | 'peers'>,
-  hasPush: boolean,
-): Partial<MetricSources> {
-  return {
-    openTasks: () => storage.retention.countOpen(),
-    peers: () => peers.states(),
-    pushes: async () => (hasPush ? { ...(await storage.pushes.counts()) } : undefined),
-  };
 }
 
 /**

@@ -15,9 +15,6 @@ const MAX_DEPTH = 6;
 /** Shorter secrets are not replaced: they would match ordinary text. */
 const MIN_SECRET_LENGTH = 4;
 
-/** Loads winston with the first line: loading takes a tenth of the start, and a quiet server writes no line. */
-const requireWinston = (): typeof winston => createRequire(import.meta.url)('winston') as typeof winston;
-
 type Level = keyof typeof LEVELS;
 
 export interface LoggerOptions {
@@ -45,7 +42,9 @@ export function createLogger(options: LoggerOptions): Logger {
   const write = pretty ? prettyLine(isTerminal && options.color !== false) : jsonLine;
   stream.on('error', () => undefined);
   const openWinston = (): winston.Logger => {
-    const { createLogger: create, format, transports } = requireWinston();
+    // Loaded with the first line: loading takes a tenth of the start, and a quiet server writes no line.
+    const load = createRequire(import.meta.url);
+    const { createLogger: create, format, transports } = load('winston') as typeof winston;
     return create({
       levels: LEVELS,
       level: options.level,
@@ -199,7 +198,7 @@ function redaction(secrets: ReadonlySet<string>): (text: string) => string {
     if (known !== secrets.size) {
       known = secrets.size;
       const all = [...secrets].flatMap(formsOf).sort((a, b) => b.length - a.length);
-      forms = Map.groupBy(all, beginningOf);
+      forms = Map.groupBy(all, (form) => form.slice(0, MIN_SECRET_LENGTH));
     }
     return redacted(text, forms);
   };
@@ -207,8 +206,6 @@ function redaction(secrets: ReadonlySet<string>): (text: string) => string {
 
 /** The forms of secrets by their beginnings, the longest first: the cost of a text does not grow with the secrets. */
 type Forms = ReadonlyMap<string, readonly string[]>;
-
-const beginningOf = (form: string): string => form.slice(0, MIN_SECRET_LENGTH);
 
 /** Secrets that overlap are redacted as one. */
 function redacted(text: string, forms: Forms): string {

@@ -75,21 +75,28 @@ export function resultOf(call: Call, content: string, isError: boolean): Functio
 }
 
 export function intentOf(
-  call: Pick<Call, 'id' | 'name' | 'arguments' | 'key'>,
+  { id: callId, name: tool, key, arguments: given }: Pick<Call, 'id' | 'name' | 'arguments' | 'key'>,
   step: string,
   effect: EffectClass,
 ): BodyOf<'tool-call'> {
-  const { id: callId, name: tool, key } = call;
-  return { type: 'tool-call', step, callId, tool, arguments: call.arguments, effect, key };
+  return { type: 'tool-call', step, callId, tool, arguments: given, effect, key };
 }
 
-/** Gives a call a text as its result, without any effect. The journal records call and result, so a resumed run sees the same. */
-export async function reply(call: Call, content: string, isError: boolean): Promise<ResultOutcome> {
+/** Gives a call its result without any effect. The journal records call and result, so a resumed run sees the same. */
+export async function giveResult(
+  call: Call,
+  result: FunctionResult,
+  fromOutside = false,
+): Promise<ResultOutcome> {
   const { run, step } = call;
-  const result = resultOf(call, content, isError);
   if (!run.recorded(step)) run.emit(intentOf(call, step, 'pure'));
-  await run.append({ type: 'tool-result', step, result });
+  await run.append({ type: 'tool-result', step, result, ...(fromOutside && { fromOutside }) });
   return { type: 'result', result };
+}
+
+/** Gives a call a text as its result, without any effect. */
+export function reply(call: Call, content: string, isError: boolean): Promise<ResultOutcome> {
+  return giveResult(call, resultOf(call, content, isError));
 }
 
 /** Gives a call an error as its result that tells the model the reason. */
@@ -127,18 +134,13 @@ export function typedFunction<Schema extends z.ZodObject>(
     const call = (call: Call) => (asksForManual(call) ? reply(call, manual(), false) : perform(call));
     return { name, spec, first, call };
   }
-  return {
-    name,
-    spec: {
-      name,
-      description,
-      get parameters() {
-        return reader.parameters;
-      },
+  const spec = {
+    ...{ name, description },
+    get parameters() {
+      return reader.parameters;
     },
-    first,
-    call: perform,
   };
+  return { name, spec, first, call: perform };
 }
 
 /**

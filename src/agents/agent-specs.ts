@@ -20,8 +20,6 @@ Report: present the plan for review and say what to decide before it starts.`,
   takesUnmatched: false,
 };
 
-export type StandardRole = 'operator' | 'navigator' | 'vault' | 'librarian' | 'planner' | 'chronicler';
-
 const librarian: AgentSpec = {
   name: 'librarian',
   description:
@@ -137,13 +135,11 @@ Report: give your results clearly: what was done, what came out, and what failed
   takesUnmatched: true,
 };
 
-/** The four roles of the classic roster (requirement P5). A tool whose name matches no prefix goes to the executor. */
-const CLASSIC_ROSTER: Roster = [executor, researcher, memoryManager, PLANNER];
-
 /** The shipped rosters by their names in the configuration. */
 export const agentSpecs: Readonly<Record<'standard' | 'classic', Roster>> = {
   standard: STANDARD_ROSTER,
-  classic: CLASSIC_ROSTER,
+  /** The four roles of requirement P5. A tool whose name matches no prefix goes to the executor. */
+  classic: [executor, researcher, memoryManager, PLANNER],
 };
 
 /** Whether `spec` belongs to a shipped roster. A configured spec with the same name does not. */

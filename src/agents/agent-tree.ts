@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import { oncePerList } from '../core/bounded-cache.js';
+import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
 import type { Agent, Peer, PeerDirectory, AgentSpec, Roster } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { JsonObject } from '../core/json.js';
 import type { SystemBlock } from '../core/model.js';
 import type { Logger } from '../core/logger.js';
-import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
 import type { Tool, ToolSource } from '../core/tool.js';
 import type { NodeFinding } from '../core/tool-family.js';
-import { makeAgent, type AgentContext, type LoopAgent } from './agent.js';
+import { makeAgent, type AgentContext, type AgentParts, type LoopAgent } from './agent.js';
 import type { AgentFunction } from './agent-function.js';
 import { toolSkills } from './capabilities.js';
 import { CONTROL_NAMES, askUser, declineRequest } from './control-functions.js';
@@ -16,20 +16,14 @@ import type { DefinedAgent } from './defined-agent.js';
 import { Delegations } from './delegation.js';
 import { FIND_NAME, FunctionSearch } from './function-search.js';
 import { note } from './loop.js';
-import { buildOrchestratorInstruction, othersBlock } from './orchestrator-instruction.js';
+import { buildOrchestratorInstruction, othersBlock, ownSkillsBlock } from './orchestrator-instruction.js';
 import { outputReader } from './output.js';
-import { ownSkillsBlock } from './own-skills.js';
 import { assertRoster, partitionTools, roleOf } from './partition.js';
 import { flatAgentInstruction, instructionBlocks, subAgentInstruction, type PromptTexts } from './prompts.js';
 import { Toolbox, type ToolboxOptions } from './toolbox.js';
-import type { ToolRules } from './tool-work.js';
 import { TRANSFER_NAME } from './transfer.js';
 
-export interface AgentTreeOptions
-  extends
-    AgentContext,
-    Pick<ToolRules, 'approval' | 'secrets'>,
-    Pick<ToolboxOptions, 'shipped' | 'describedTools'> {
+export interface AgentTreeOptions extends AgentContext, Omit<ToolboxOptions, 'limits'> {
   readonly roster: Roster;
   readonly tools: readonly Tool[];
   /** Tools that are added and removed while the server runs (skills, MCP servers). */
@@ -53,7 +47,12 @@ export interface AgentTree {
 /** Makes the agents of this node. Throws `invalid-config` when two names clash. */
 export function buildAgentTree(options: AgentTreeOptions): AgentTree {
   assertTools(options.tools);
-  assertPublished(options);
+  const [wrong] = unknownPublished(options);
+  if (wrong !== undefined) {
+    const text = `a2a.publish names ${wrong}, which is not an agent of this server.`;
+    const hint = `It can hold: ${agentNames(options).join(', ')}.`;
+    throw new LangoError('invalid-config', text, { hint });
+  }
   if (options.multiAgent) return buildTeam(options);
   const root = runsHere(FLAT_AGENT_NAME, options) ? flatAgent(options) : undefined;
   return { root, subAgents: [], unmatched: [] };
@@ -61,15 +60,22 @@ export function buildAgentTree(options: AgentTreeOptions): AgentTree {
 
 /** Makes an agent of each spec that owns tools or needs none. Each tool is adapted once, for the agent that owns it. */
 function buildTeam(options: AgentTreeOptions): AgentTree {
-  const { roster, tools } = options;
+  const { roster, tools, sources = [], peers } = options;
   assertRoster(roster);
   const owned = partitionTools(tools, roster);
   const unmatched = owned.unmatched.map(({ name }) => name);
   const subAgents = roster
     .filter((spec) => runsHere(spec.name, options))
-    .map((spec) => ({ spec, toolbox: toolboxOf(spec, owned[spec.name]!, options) }))
+    .map((spec) => {
+      const owns = ({ name }: Pick<Tool, 'name'>) => roleOf(name, roster) === spec.name;
+      return { spec, toolbox: new Toolbox({ tools: owned[spec.name]!, sources, owns }, options) };
+    })
     .filter(({ spec, toolbox }) => spec.alwaysInclude || isModelOnly(spec) || toolbox.abilities().length > 0)
-    .map(({ spec, toolbox }) => subAgent(withOthers(spec, options), toolbox, options));
+    .map(({ spec, toolbox }) => {
+      // An agent that owns no tools plans work for the others, so its instruction describes them.
+      const others = isModelOnly(spec) ? () => othersBlock(peers.list(), spec.name) : undefined;
+      return subAgent({ ...spec, others }, toolbox, options);
+    });
   const root = runsHere(ORCHESTRATOR_NAME, options) ? orchestrator(options) : undefined;
   return { root, subAgents, unmatched };
 }
@@ -84,25 +90,8 @@ export function unownedFindings(tools: readonly string[]): readonly NodeFinding[
   return [{ code: 'unowned-tools', subject: 'tools', state: 'warn', text, hint }];
 }
 
-/** An agent that owns no tools plans work for the others, so its instruction describes them. */
-function withOthers(spec: AgentSpec, { peers }: AgentTreeOptions): SubAgentSpec {
-  return isModelOnly(spec) ? { ...spec, others: () => othersBlock(peers.list(), spec.name) } : spec;
-}
-
 /** Whether the agent is to own no tools. */
 const isModelOnly = ({ prefixes, takesUnmatched }: AgentSpec) => prefixes.length === 0 && !takesUnmatched;
-
-function toolboxOf(spec: AgentSpec, tools: readonly Tool[], options: AgentTreeOptions): Toolbox {
-  const owns = ({ name }: Pick<Tool, 'name'>) => roleOf(name, options.roster) === spec.name;
-  return makeToolbox({ tools, sources: options.sources ?? [], owns }, options);
-}
-
-type OwnTools = Pick<ConstructorParameters<typeof Toolbox>[0], 'tools' | 'sources' | 'owns'>;
-
-function makeToolbox(own: OwnTools, options: Omit<AgentTreeOptions, 'sources'>): Toolbox {
-  const { shipped, describedTools } = options;
-  return new Toolbox({ ...own, rules: options, shipped, describedTools });
-}
 
 function flatAgent(options: AgentTreeOptions): LoopAgent {
   const { tools, sources = [] } = options;
@@ -110,7 +99,7 @@ function flatAgent(options: AgentTreeOptions): LoopAgent {
     name: FLAT_AGENT_NAME,
     purpose: 'One agent that answers and acts with all the tools of this server.',
     instruction: () => flatAgentInstruction(options.prompts),
-    toolbox: makeToolbox({ tools, sources, owns: () => true }, options),
+    toolbox: new Toolbox({ tools, sources, owns: () => true }, options),
     controls: [askUser],
   });
 }
@@ -121,31 +110,22 @@ type SubAgentSpec = Pick<AgentSpec, 'name' | 'description' | 'instruction' | 'ca
 function subAgent(spec: SubAgentSpec, toolbox: Toolbox, options: AgentTreeOptions): LoopAgent {
   const { name, description: purpose, output, others, card } = spec;
   return toolUser(options, {
-    ...{ name, purpose, toolbox, output, card, controls: [declineRequest, askUser] },
-    instruction: (isFromUser) => subAgentInstruction(spec, isFromUser),
-    ...(others && { others }),
+    ...{ name, purpose, toolbox, output, others, card, controls: [declineRequest, askUser] },
+    instruction: (isFromUser) => subAgentInstruction(spec.instruction, isFromUser),
   });
 }
 
 /** Makes the agent that `defineAgent` describes. Throws `invalid-config` when two of its tools have one name. */
-export function makeDefinedAgent(
-  defined: DefinedAgent,
-  options: Omit<AgentTreeOptions, 'sources'>,
-): LoopAgent {
+export function makeDefinedAgent(defined: DefinedAgent, options: AgentTreeOptions): LoopAgent {
   const { name, description, tools, skills } = defined;
   assertTools(tools);
-  const agent = subAgent(defined, makeToolbox({ tools, sources: [], owns: () => false }, options), options);
+  const toolbox = new Toolbox({ tools, sources: [], owns: () => false }, options);
+  const agent = subAgent(defined, toolbox, options);
   const { extendedSkills, card } = agent.profile;
-  return {
-    run: (run) => agent.run(run),
-    rehearse: (run, standIns) => agent.rehearse(run, standIns),
-    profile: { name, description, skills, card, ...(extendedSkills ? { extendedSkills } : {}) },
-  };
+  return { ...agent, profile: { name, description, skills, card, extendedSkills } };
 }
 
-interface ToolUser {
-  readonly name: string;
-  readonly purpose: string;
+interface ToolUser extends Pick<AgentParts, 'name' | 'purpose' | 'card'> {
   /** The instruction for tasks of a user, and for those of another agent. */
   readonly instruction: (isFromUser: boolean) => string;
   readonly toolbox: Toolbox;
@@ -153,9 +133,8 @@ interface ToolUser {
   readonly controls: readonly AgentFunction[];
   /** The schema of its answers. Default: the agent answers with text. */
   readonly output?: z.ZodObject | JsonObject | undefined;
-  readonly card?: AgentSpec['card'];
   /** Describes the other agents to this one. Default: their descriptions are not part of its instruction. */
-  readonly others?: () => readonly SystemBlock[];
+  readonly others?: (() => readonly SystemBlock[]) | undefined;
 }
 
 function toolUser(
@@ -194,8 +173,9 @@ const ROUNDS_USED = note('The rounds of delegation are used up: answer from what
 function orchestrator(options: AgentTreeOptions): LoopAgent {
   const { peers, sources = [], roster, limits } = options;
   const hosted = roster.filter(({ name }) => runsHere(name, options));
-  const rules = { roster, delegationRounds: limits.delegationRounds };
-  const instructionFor = oncePerList((list: readonly Peer[]) => buildOrchestratorInstruction(list, rules));
+  const instructionFor = oncePerList((list: readonly Peer[]) =>
+    buildOrchestratorInstruction(list, roster, limits.delegationRounds),
+  );
   return makeAgent(options, {
     name: ORCHESTRATOR_NAME,
     purpose: 'Understands a request, has the agents of this server do it, and answers.',
@@ -223,8 +203,6 @@ function peerSkills({ name, skills }: Peer): Agent['profile']['skills'] {
   return skills.map((skill) => ({ ...skill, id: `${name}/${skill.id}`, name: `${name}: ${skill.name}` }));
 }
 
-const FUNCTION_NAME = 'Rename it: each agent has a function of this name.';
-
 /** Throws `invalid-config` when a model could not tell two functions apart by their names. */
 function assertTools(tools: readonly Tool[]): void {
   const names = tools.map(({ name }) => name);
@@ -232,18 +210,11 @@ function assertTools(tools: readonly Tool[]): void {
   if (twice)
     throw new LangoError('invalid-config', `Two tools are named ${twice}.`, { hint: 'Rename one of them.' });
   const taken = [TRANSFER_NAME, FIND_NAME, ...CONTROL_NAMES].find((name) => names.includes(name));
-  if (taken)
-    throw new LangoError('invalid-config', `A tool cannot be named ${taken}.`, { hint: FUNCTION_NAME });
+  const hint = 'Rename it: each agent has a function of this name.';
+  if (taken) throw new LangoError('invalid-config', `A tool cannot be named ${taken}.`, { hint });
 }
 
 type Published = Pick<AgentTreeOptions, 'multiAgent' | 'roster' | 'publish'>;
-
-function assertPublished(options: Published): void {
-  const [wrong] = unknownPublished(options);
-  if (wrong === undefined) return;
-  const text = `a2a.publish names ${wrong}, which is not an agent of this server.`;
-  throw new LangoError('invalid-config', text, { hint: `It can hold: ${agentNames(options).join(', ')}.` });
-}
 
 /** The names that `publish` may hold besides those of the program's own agents. */
 export function agentNames({ multiAgent, roster }: Omit<Published, 'publish'>): readonly string[] {

@@ -1,5 +1,5 @@
-import { rootAgentName, type Agent, type AgentLimits, type DailySpending } from '../core/agent.js';
-import type { PeerDirectory } from '../core/agent.js';
+import { rootAgentName } from '../core/agent.js';
+import type { Agent, AgentLimits, DailySpending, PeerDirectory } from '../core/agent.js';
 import { errorText } from '../core/errors.js';
 import { defined } from '../core/json.js';
 import { NOTHING_RECALLED, type Recollection, type RunMemory, type Run, type RunEnd } from '../core/run.js';
@@ -44,7 +44,7 @@ export interface AgentContext {
   readonly attachments?: Attachments;
 }
 
-interface AgentParts {
+export interface AgentParts {
   readonly name: string;
   /** One sentence; the profile adds the capabilities of the tools. */
   readonly purpose: string;
@@ -88,15 +88,25 @@ const HISTORY_SHARE = 1 / 3;
 export function makeAgent(context: AgentContext, parts: AgentParts): LoopAgent {
   const model = context.models?.get(parts.name) ?? context.model;
   const meter = context.meterOf?.(model);
+  const { name, purpose, toolbox, extendedSkills, card } = parts;
   return {
-    profile: profileOf(parts, inputModes(model.readsImages)),
+    // Description and skills are read from the toolbox at each call, because tools come and go.
+    profile: {
+      ...{ name, card, extendedSkills, inputModes: inputModes(model.readsImages) },
+      get description() {
+        const tools = toolbox?.abilities() ?? [];
+        return tools.length === 0 ? purpose : `${purpose} Capabilities: ${capabilityDescription(tools)}.`;
+      },
+      get skills() {
+        return toolbox?.skills() ?? [];
+      },
+    },
     run: async (run) => work(run, context, { parts, ...(await variedBy(run, context, { model, meter })) }),
     rehearse(run, standIns) {
       const nothingElse = { additions: undefined, spending: undefined, memories: [standIns.memory] };
       const { id, windowTokens, readsImages } = model;
       const asked = { ...standIns.model, id, ...defined({ windowTokens, readsImages }) };
-      const { functions } = standIns;
-      const given = { parts, model: asked, meter: undefined, standIns, functions };
+      const given = { parts, model: asked, meter: undefined, standIns, functions: standIns.functions };
       return work(run, { ...context, ...nothingElse }, given);
     },
   };
@@ -113,11 +123,8 @@ interface WorkParts {
 }
 
 /** The model, the instruction and the functions of a run, which are others in a fork that asks for it. */
-async function variedBy(
-  run: Run,
-  { modelNamed, meterOf, limits }: AgentContext,
-  own: Pick<WorkParts, 'model' | 'meter'>,
-): Promise<Omit<WorkParts, 'parts'>> {
+async function variedBy(run: Run, context: AgentContext, own: Pick<WorkParts, 'model' | 'meter'>) {
+  const { modelNamed, meterOf, limits } = context;
   const { variation } = run;
   if (!variation || !modelNamed) return own;
   const { model: name, instruction, tools } = variation;
@@ -214,22 +221,5 @@ async function recall(run: Run, memories: readonly RunMemory[]): Promise<Recolle
     text: texts.length === 0 ? undefined : texts.join('\n'),
     upTo: recalled.find(({ upTo }) => upTo !== undefined)?.upTo,
     fromOutside: recalled.some(({ fromOutside }) => fromOutside),
-  };
-}
-
-/** Reads description and skills from the toolbox at each call, because tools come and go. */
-function profileOf(parts: Omit<AgentParts, 'open' | 'prepare'>, modes: readonly string[]): Agent['profile'] {
-  const { name, purpose, toolbox, extendedSkills, card } = parts;
-  return {
-    ...{ name, card },
-    inputModes: modes,
-    extendedSkills,
-    get description() {
-      const tools = toolbox?.abilities() ?? [];
-      return tools.length === 0 ? purpose : `${purpose} Capabilities: ${capabilityDescription(tools)}.`;
-    },
-    get skills() {
-      return toolbox?.skills() ?? [];
-    },
   };
 }

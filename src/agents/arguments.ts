@@ -38,7 +38,13 @@ export function argumentReader<Schema extends z.ZodObject>(schema: Schema): Argu
       const given = coerceArguments(read(), value);
       const coerced = strict().safeParse(given);
       if (coerced.success) return { input: coerced.data, given };
-      return { problem: problemText(coerced.error, Object.keys(schema.shape)) };
+      const known = Object.keys(schema.shape).join(', ') || 'none';
+      const problems = coerced.error.issues.map((issue) =>
+        issue.code === 'unrecognized_keys'
+          ? `unknown argument ${issue.keys.join(', ')} (there are: ${known})`
+          : `argument ${issue.path.join('.') || '(all)'}: ${issue.message}`,
+      );
+      return { problem: problems.join('; ') };
     },
   };
 }
@@ -80,21 +86,10 @@ export function assertDescribable({ name, schema }: Tool): void {
   try {
     jsonSchemaOf(schema);
   } catch (error) {
-    throw new LangoError('invalid-config', `The arguments of the tool ${name} have no JSON Schema.`, {
-      hint: `Use types that JSON has: ${errorText(error)}.`,
-      cause: error,
-    });
+    const text = `The arguments of the tool ${name} have no JSON Schema.`;
+    const hint = `Use types that JSON has: ${errorText(error)}.`;
+    throw new LangoError('invalid-config', text, { hint, cause: error });
   }
 }
 
 const jsonSchemaOf = (schema: z.ZodObject) => z.toJSONSchema(schema, { io: 'input' });
-
-/** Names each wrong argument, what is wrong with it, and which arguments there are. */
-function problemText(error: z.ZodError, known: readonly string[]): string {
-  const problems = error.issues.map((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? `unknown argument ${issue.keys.join(', ')} (there are: ${known.join(', ') || 'none'})`
-      : `argument ${issue.path.join('.') || '(all)'}: ${issue.message}`,
-  );
-  return problems.join('; ');
-}

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { BoundedCache } from '../core/bounded-cache.js';
 import { LangoError, errorText } from '../core/errors.js';
+import { defined } from '../core/json.js';
 import { IMAGE_TYPES, textPart, typeOfBytes, type Part } from '../core/message.js';
 import type { ModelMessage } from '../core/model.js';
 import type { Run } from '../core/run.js';
@@ -53,13 +54,15 @@ export class Attachments {
       if (!isFile(part)) return part;
       const type = typeOfBytes(part.bytes);
       if (type?.startsWith('image/')) {
-        return readsImages
-          ? { ...part, mediaType: type }
-          : problemNote(part, 'it is an image, and this model reads none');
+        if (readsImages) return { ...part, mediaType: type };
+        return problemNote(part, 'it is an image, and this model reads none');
       }
       const { text, problem } = await this.#textOf(part, run);
       if (text === undefined) return problemNote(part, problem);
-      return fileText(part, cutText(scrubData(text, run.scrubber), limitBytes, CUT_ADVICE).text);
+      const shown = cutText(scrubData(text, run.scrubber), limitBytes, CUT_ADVICE).text;
+      const { filename = 'file', mediaType } = part;
+      // The file name tells the text apart from what the user wrote.
+      return { kind: 'text', text: shown, filename, ...defined({ mediaType }) };
     };
     return Promise.all(
       messages.map(async (message) => {
@@ -90,14 +93,12 @@ export class Attachments {
     const content = Buffer.from(part.bytes, 'base64');
     const type = typeOfBytes(part.bytes) ?? part.mediaType;
     const isDocument = type === 'application/pdf' || type === 'text/html';
-    if (type?.startsWith('image/')) return { text: undefined, problem: 'it is an image' };
+    if (type?.startsWith('image/')) return { problem: 'it is an image' };
     if (!isDocument) {
-      const isText = isUtf8(content) && !content.includes(0);
-      return isText
-        ? { text: content.toString('utf8') }
-        : { text: undefined, problem: `it holds ${content.length} bytes that are not text` };
+      if (isUtf8(content) && !content.includes(0)) return { text: content.toString('utf8') };
+      return { problem: `it holds ${content.length} bytes that are not text` };
     }
-    if (!this.#read) return { text: undefined, problem: 'this server has no reader for its type' };
+    if (!this.#read) return { problem: 'this server has no reader for its type' };
     const hash = createHash('sha256').update(type).update(content).digest('base64');
     const known = this.#texts.get(hash);
     if (known !== undefined) return { text: known };
@@ -109,7 +110,7 @@ export class Attachments {
       return { text };
     } catch (error) {
       run.signal.throwIfAborted();
-      return { text: undefined, problem: `it could not be read: ${errorText(error)}` };
+      return { problem: `it could not be read: ${errorText(error)}` };
     }
   }
 }
@@ -120,9 +121,7 @@ interface ReadableOptions {
   readonly limitBytes: number;
 }
 
-type FileText =
-  | { readonly text: string; readonly problem?: undefined }
-  | { readonly text: undefined; readonly problem: string };
+type FileText = Readonly<{ text: string; problem?: undefined } | { text?: undefined; problem: string }>;
 
 export function isFile(part: Part): part is FilePart {
   return part.kind === 'file' && 'bytes' in part;
@@ -141,10 +140,8 @@ export function attachedFile({ inputs }: Run, name: string): Buffer {
   if (found?.kind === 'text') return Buffer.from(found.text);
   if (found && isFile(found)) return Buffer.from(found.bytes, 'base64');
   const names = files.map(nameOfFile).join(', ') || 'none';
-  throw new LangoError(
-    'not-found',
-    `attachment: the user sent no file "${name}" with this task; there are: ${names}.`,
-  );
+  const text = `attachment: the user sent no file "${name}" with this task; there are: ${names}.`;
+  throw new LangoError('not-found', text);
 }
 
 function covers(mode: string, type: string): boolean {
@@ -158,14 +155,4 @@ function nameOf({ filename, mediaType }: FilePart): string {
 /** Replaces a file that the model does not get, and says why. */
 function problemNote(part: FilePart, problem: string): Part {
   return { kind: 'data', data: { file: part.filename ?? part.mediaType ?? 'without a name', problem } };
-}
-
-/** Makes a part of a file's text. The file name tells it apart from what the user wrote. */
-function fileText({ filename, mediaType }: FilePart, text: string): Part {
-  return {
-    kind: 'text',
-    text,
-    filename: filename ?? 'file',
-    ...(mediaType === undefined ? {} : { mediaType }),
-  };
 }

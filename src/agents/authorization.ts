@@ -4,8 +4,6 @@ import { textPart } from '../core/message.js';
 import type { Run } from '../core/run.js';
 import type { Question } from '../core/task.js';
 
-type AuthorizationEvent = Extract<PeerEvent, { type: 'authorization' }>;
-
 /** The pause before the questions are shown, and between two looks for a message. */
 const LOOK_MS = 250;
 
@@ -32,7 +30,8 @@ export class Authorization implements Disposable {
     return this.#replied.signal;
   }
 
-  pass({ author, waiting }: AuthorizationEvent, questions: readonly Question[]): void {
+  pass(event: Extract<PeerEvent, { type: 'authorization' }>, questions: readonly Question[]): void {
+    const { author, waiting } = event;
     clearInterval(this.#timer);
     if (waiting) this.#timer = setInterval(() => this.#look(questions, author), LOOK_MS);
     else if (this.#known !== undefined) this.#run.emit({ type: 'status', state: 'working' });

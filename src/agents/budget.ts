@@ -2,8 +2,8 @@ import type { AgentLimits, DailySpending } from '../core/agent.js';
 import { NO_USAGE, type SpentUsage, type Usage } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
 import type { Grant, Money } from '../core/task.js';
-import type { Meter, Request } from './bill.js';
 import { estimatedCost, moneyLeft, moneySpent, shareOf, sumOf, toBill, withinAmount } from './bill.js';
+import type { Meter, Request } from './bill.js';
 
 interface BudgetOptions {
   readonly run: Run;
@@ -12,13 +12,6 @@ interface BudgetOptions {
   readonly meter?: Meter | undefined;
   /** Undefined when there is no limit per owner and day. */
   readonly spending?: DailySpending | undefined;
-}
-
-interface Delegated {
-  /** The number of delegations that share what is left. */
-  readonly sharedBy: number;
-  /** Whether another node bills the work. */
-  readonly isRemote: boolean;
 }
 
 /**
@@ -38,10 +31,14 @@ export class Budget {
    */
   async admit(step: string, request: Request): Promise<Request | RunEnd> {
     const { run, meter, limits, spending } = this.#options;
-    if (this.#tokensLeft() <= 0) return tokensUsed(this.#tokenLimit);
+    if (this.#tokensLeft() <= 0) {
+      const why = `the ${this.#tokenLimit} tokens of this task are used up (agent.limits.tokens)`;
+      return stopped('limit-tokens', why);
+    }
     const money = this.#moneyLeft();
     const ofTask = meter && money ? withinAmount(meter, request, money) : request;
-    if (typeof ofTask === 'string') return costReached(ofTask);
+    if (typeof ofTask === 'string')
+      return stopped('limit-cost', `this task has a limit of cost (agent.limits.cost), and ${ofTask}`);
     const { ownerCostPerDay: limit } = limits;
     if (!limit || !meter || !spending) return ofTask;
     const most = { key: this.#keyOf(step), amount: estimatedCost(meter, ofTask), limit: limit.amount };
@@ -49,7 +46,8 @@ export class Budget {
     const ofDay = withinAmount(meter, ofTask, { ...limit, amount });
     if (typeof ofDay !== 'string') return ofDay;
     await this.settle(step, NO_USAGE);
-    return dayCostReached(ofDay);
+    const why = `there is a limit of cost per owner and day (agent.limits.ownerCostPerDay), and ${ofDay}`;
+    return stopped('limit-cost-day', why);
   }
 
   /** Ends the reservation of a model call and counts its attempts. Resolves with their usage and its rows on the bill. */
@@ -63,10 +61,14 @@ export class Budget {
   }
 
   /**
-   * Returns the share of a delegation. For another node it also reserves the money: at most half of what the owner has left
-   * today, less when several delegations share it. The other half is for other tasks.
+   * Returns the share of a delegation, when `sharedBy` delegations share what is left. For another node, which bills the
+   * work itself (`isRemote`), it also reserves the money: at most half of what the owner has left today, less when several
+   * delegations share it. The other half is for other tasks.
    */
-  async share(step: string, { sharedBy, isRemote }: Delegated): Promise<Pick<Grant, 'tokens' | 'cost'>> {
+  async share(
+    step: string,
+    { sharedBy, isRemote }: Readonly<{ sharedBy: number; isRemote: boolean }>,
+  ): Promise<Pick<Grant, 'tokens' | 'cost'>> {
     const { run, limits, spending } = this.#options;
     const tokens = Math.max(0, Math.floor(this.#tokensLeft() / sharedBy));
     const money = this.#moneyLeft();
@@ -74,10 +76,8 @@ export class Budget {
     const { ownerCostPerDay: limit } = limits;
     if (!isRemote || !limit || !spending) return { tokens, ...(cost && { cost }) };
     const ofDay = (await spending.left(run.task, limit.amount)) / (sharedBy + 1);
-    const most = {
-      ...{ key: this.#keyOf(step), limit: limit.amount },
-      amount: Math.min(ofDay, cost?.amount ?? Infinity),
-    };
+    const amount = Math.min(ofDay, cost?.amount ?? Infinity);
+    const most = { key: this.#keyOf(step), amount, limit: limit.amount };
     return { tokens, cost: { ...limit, amount: await spending.reserve(run.task, most) } };
   }
 
@@ -89,9 +89,8 @@ export class Budget {
     try {
       await spending.settle(run.task, this.#keyOf(step), moneySpent(usage, limit.currency));
     } catch (error) {
-      run.logger.warn('the cost of a step could not be counted; its reservation stays until the day ends', {
-        error,
-      });
+      const text = 'the cost of a step could not be counted; its reservation stays until the day ends';
+      run.logger.warn(text, { error });
     }
   }
 
@@ -118,17 +117,7 @@ export class Budget {
   }
 }
 
-function tokensUsed(limit: number): RunEnd {
-  const text = `Stopped: the ${limit} tokens of this task are used up (agent.limits.tokens).`;
-  return { state: 'failed', reason: 'limit-tokens', text };
-}
-
-function costReached(why: string): RunEnd {
-  const text = `Stopped: this task has a limit of cost (agent.limits.cost), and ${why}.`;
-  return { state: 'failed', reason: 'limit-cost', text };
-}
-
-function dayCostReached(why: string): RunEnd {
-  const text = `Stopped: there is a limit of cost per owner and day (agent.limits.ownerCostPerDay), and ${why}.`;
-  return { state: 'failed', reason: 'limit-cost-day', text };
+/** The end of a run that has reached a limit. */
+export function stopped(reason: string, why: string): RunEnd {
+  return { state: 'failed', reason, text: `Stopped: ${why}.` };
 }

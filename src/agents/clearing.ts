@@ -32,10 +32,7 @@ export function withoutOld(entries: readonly TurnMessage[], clearing: Clearing):
 }
 
 /** The messages that go: of earlier tasks the oldest, and old calls with their results. */
-function leftOut(
-  entries: readonly TurnMessage[],
-  { calls, errors, earlier }: Pick<Clearing, 'calls' | 'errors' | 'earlier'>,
-): ReadonlySet<TurnMessage> {
+function leftOut(entries: readonly TurnMessage[], { calls, errors, earlier }: Clearing) {
   const gone = new Set(entries.slice(0, earlier));
   for (const [at, entry] of entries.entries()) {
     const next = entries[at + 1];
@@ -113,11 +110,7 @@ function clearings(entries: readonly TurnMessage[], newest: number, longest: Pic
 const MIN_RESULT_BYTES = 1_000;
 
 /** The most bytes of each kept result, when the newest ones alone would take more than half of the room. */
-function longestResult(
-  entries: readonly TurnMessage[],
-  newest: number,
-  target: number,
-): Pick<Clearing, 'bytes'> {
+function longestResult(entries: readonly TurnMessage[], newest: number, target: number) {
   const results = entries.flatMap(({ turn, message }) =>
     turn >= newest && message.role === 'results' ? message.results : [],
   );

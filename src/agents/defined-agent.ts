@@ -1,11 +1,6 @@
 import type { z } from 'zod';
-import {
-  AGENT_NAME,
-  FLAT_AGENT_NAME,
-  ORCHESTRATOR_NAME,
-  type CardDetails,
-  type Skill,
-} from '../core/agent.js';
+import { AGENT_NAME, FLAT_AGENT_NAME, ORCHESTRATOR_NAME } from '../core/agent.js';
+import type { CardDetails, Skill } from '../core/agent.js';
 import { LangoError } from '../core/errors.js';
 import type { ModelProvider } from '../core/model.js';
 import type { Tool } from '../core/tool.js';

@@ -1,11 +1,19 @@
-import type { PeerDirectory, PeerEvent, AgentLimits } from '../core/agent.js';
+import type { PeerDirectory, PeerEvent } from '../core/agent.js';
 import { LangoError, errorText, isLangoError } from '../core/errors.js';
 import { hashJson } from '../core/canonical-json.js';
 import { dataBeside } from '../core/data-text.js';
 import { defined } from '../core/json.js';
-import { textPart, type Message, type Part } from '../core/message.js';
+import { textPart, type Message } from '../core/message.js';
 import { NO_USAGE, addUsage, type Usage } from '../core/model.js';
 import { replyPart } from '../core/questions.js';
+import type { AskedQuestion, Run } from '../core/run.js';
+import { isInterrupted, narrowGrant } from '../core/task.js';
+import type { BodyOf, Grant, Question } from '../core/task.js';
+import { continueTrace } from '../core/trace.js';
+import { cutText, shorten } from '../core/text.js';
+import { Deadline } from '../core/time.js';
+import type { AgentContext } from './agent.js';
+import { resultOf, type Call, type CallOutcome } from './agent-function.js';
 import {
   MAX_OPEN_QUESTIONS,
   findReply,
@@ -13,28 +21,14 @@ import {
   withVisibleCharacters,
   withinReplyTime,
 } from './asking.js';
-import type { AskedQuestion, Run } from '../core/run.js';
-import type { EventBody, Grant, Question, TaskState } from '../core/task.js';
-import { isInterrupted, narrowGrant } from '../core/task.js';
-import { continueTrace } from '../core/trace.js';
-import { cutText, shorten } from '../core/text.js';
-import { Deadline } from '../core/time.js';
-import { resultOf, type Call, type CallOutcome } from './agent-function.js';
 import type { Budget } from './budget.js';
-import type { PeerContexts } from './peer-contexts.js';
 import { failureText, NO_REASON, openRelay, type PeerRelay } from './peer-relay.js';
 import { Authorization } from './authorization.js';
-import type { Attachments } from './attachments.js';
 import { carriedUserMessage } from './user-messages.js';
 
 /** The parts that all delegations of one run share. */
-export interface DelegationOptions {
+export interface DelegationOptions extends Pick<AgentContext, 'limits' | 'nodeId' | 'attachments'> {
   readonly peers: PeerDirectory;
-  readonly limits: AgentLimits;
-  /** The name of this node in chains of delegation. */
-  readonly nodeId: string;
-  /** Converts files that a peer does not accept. Default: files are sent as they are. */
-  readonly attachments?: Attachments | undefined;
   readonly budget: Budget;
 }
 
@@ -52,7 +46,7 @@ export interface DelegationRun extends DelegationOptions {
   readonly until: number;
 }
 
-type DelegationEnd = Extract<EventBody, { type: 'delegation-end' }>;
+type DelegationEnd = BodyOf<'delegation-end'>;
 
 const REASON_CHARACTERS = 1_000;
 
@@ -60,9 +54,8 @@ const REASON_CHARACTERS = 1_000;
 interface Exchange {
   readonly step: string;
   readonly message: Message;
-  /** The questions that a reply is for. */
+  /** The questions that a reply is for; undefined for the request. */
   readonly questions?: readonly Question[];
-  readonly isReply: boolean;
   /** Whether the peer may ask no more questions: it got as many replies as one task may have turns. */
   readonly isLast: boolean;
 }
@@ -71,14 +64,12 @@ interface Exchange {
  * Sends the request to one agent and, while that agent waits for a person, forwards the person's replies. Each exchange
  * is a step of its own ("t1.c0", "t1.c0.x1", …) with the key of its message, so no message is sent twice.
  */
-export async function runDelegation(
-  delegation: DelegationRun,
-): Promise<{ readonly state: TaskState; readonly outcome: CallOutcome }> {
+export async function runDelegation(delegation: DelegationRun) {
   const { call, contexts, agent } = delegation;
   const forwarded = new Set<string>();
   const progress = { taskId: call.run.recorded(call.step)?.childTaskId, used: NO_USAGE };
   const message = await requestMessage(delegation);
-  let exchange: Exchange = { step: call.step, message, isReply: false, isLast: false };
+  let exchange: Exchange = { step: call.step, message, isLast: false };
   for (let number = 1; ; number += 1) {
     const end = await endOf(delegation, exchange, progress);
     progress.used = addUsage(progress.used, end.usage);
@@ -90,7 +81,7 @@ export async function runDelegation(
     reply.ids.forEach((id) => forwarded.add(id));
     const message: Message = { id: hashJson([call.key, ...reply.ids]), role: 'user', parts: reply.parts };
     const isLast = number >= delegation.limits.turns;
-    exchange = { step: `${call.step}.x${number}`, message, questions, isReply: true, isLast };
+    exchange = { step: `${call.step}.x${number}`, message, questions, isLast };
   }
 }
 
@@ -101,11 +92,7 @@ interface Progress {
 }
 
 /** Returns the recorded end of the exchange or performs it, and counts what it cost on other nodes. */
-async function endOf(
-  delegation: DelegationRun,
-  exchange: Exchange,
-  progress: Progress,
-): Promise<DelegationEnd> {
+async function endOf(delegation: DelegationRun, exchange: Exchange, progress: Progress) {
   const { call, nodeId, budget } = delegation;
   const { step } = exchange;
   const recorded = call.run.recorded(step)?.result;
@@ -122,25 +109,28 @@ async function endOf(
 }
 
 /** Sends one message to the peer, relays its events, and records the end of the exchange. */
-async function exchangeWithPeer(
-  delegation: DelegationRun,
-  exchange: Exchange,
-  progress: Progress,
-): Promise<DelegationEnd> {
+async function exchangeWithPeer(delegation: DelegationRun, exchange: Exchange, progress: Progress) {
   const { call, agent, request, final } = delegation;
   const { run } = call;
-  const { step, message } = exchange;
+  const { step, message, questions: repliedTo } = exchange;
   const isRepeat = run.recorded(step) !== undefined;
   if (!isRepeat) {
     const key = message.id;
     await run.append({ type: 'delegation-start', step, callId: call.id, agent, request, final, key });
   }
-  const { entryBytes } = delegation.limits;
+  const { limits } = delegation;
+  const { entryBytes } = limits;
   const sharedBy = delegation.roundSize();
-  const relay = await openRelay({ run, step, agent, isAnswer: final, entryBytes, sharedBy }, exchange);
-  const reached = await followPeer(delegation, exchange, { relay, progress, isRepeat });
-  const end =
-    exchange.isLast && isInterrupted(reached.state) ? await giveUp(delegation, reached, progress) : reached;
+  const isReply = repliedTo !== undefined;
+  const relay = await openRelay({ run, step, agent, isAnswer: final, entryBytes, sharedBy }, isReply);
+  let end = await followPeer(delegation, exchange, { relay, progress, isRepeat });
+  if (exchange.isLast && isInterrupted(end.state)) {
+    // The peer asks another question after its last reply.
+    const { taskId } = progress;
+    if (taskId !== undefined) await delegation.peers.get(agent)?.cancel(run.task, { taskId });
+    const text = `it asked again after ${limits.turns} replies (agent.limits.turns)`;
+    end = { ...end, state: 'failed', text, questions: [] };
+  }
   run.signal.throwIfAborted();
   const questions = questionsOf(delegation, step, end);
   for (const question of questions) {
@@ -166,21 +156,15 @@ async function exchangeWithPeer(
 
 type PeerEnd = Extract<PeerEvent, { type: 'end' }>;
 
-interface Attempt {
-  readonly relay: PeerRelay;
-  readonly progress: Progress;
-  /** Whether an earlier attempt of the run began this exchange. */
-  readonly isRepeat: boolean;
-}
-
 /**
  * Sends the message and relays the peer's events until its `end`. When that takes too long or does not fit into this task,
- * the peer's task is canceled and the end says why. Rejects only when the run is aborted.
+ * the peer's task is canceled and the end says why. Rejects only when the run is aborted. `isRepeat`: whether an earlier
+ * attempt of the run began this exchange.
  */
 async function followPeer(
   delegation: DelegationRun,
-  { step, message, questions, isReply }: Exchange,
-  { relay, progress, isRepeat }: Attempt,
+  { step, message, questions }: Exchange,
+  { relay, progress, isRepeat }: { relay: PeerRelay; progress: Progress; isRepeat: boolean },
 ): Promise<PeerEnd> {
   const { call, peers, agent, budget, contexts, roundSize, until } = delegation;
   const { run } = call;
@@ -197,7 +181,7 @@ async function followPeer(
     peerContextId: peer.isRemote ? await contexts.of(agent, run) : undefined,
     parentTaskId,
     grant,
-    isReply,
+    isReply: questions !== undefined,
     isRepeat,
     ...defined({ taskId, questions }),
   };
@@ -227,17 +211,6 @@ async function followPeer(
     if (isLangoError(error)) return failed(agent, error.message);
   }
   return failed(agent, `The connection to ${agent} ended without a response.`);
-}
-
-/** Cancels the task of a peer that asks another question after its last reply. */
-async function giveUp(
-  { call, peers, agent, limits }: DelegationRun,
-  end: PeerEnd,
-  { taskId }: Progress,
-): Promise<PeerEnd> {
-  if (taskId !== undefined) await peers.get(agent)?.cancel(call.run.task, { taskId });
-  const text = `it asked again after ${limits.turns} replies (agent.limits.turns)`;
-  return { ...end, state: 'failed', text, questions: [] };
 }
 
 /** Narrows the grant of this task to the share of the peer. */
@@ -277,11 +250,7 @@ interface ForwardedReply extends Pick<Message, 'parts'> {
  * Returns the first reply to one of the peer's questions that was not forwarded yet. An agent of another framework gets all
  * its decisions in one message, because it may not ask about the other calls again after the first decision.
  */
-function nextReply(
-  run: Run,
-  questions: readonly Question[],
-  forwarded: ReadonlySet<string>,
-): ForwardedReply | undefined {
+function nextReply(run: Run, questions: readonly Question[], forwarded: ReadonlySet<string>) {
   const asked = questions.flatMap(({ hash }) => run.questions.get(hash) ?? []);
   if (asked.some(({ question }) => question.replies)) {
     const decisions = asked.map((one) => decisionOn(one, run, forwarded));
@@ -307,11 +276,7 @@ function nextReply(
 }
 
 /** The decision about a call of an agent of another framework; undefined while it is open. */
-function decisionOn(
-  asked: AskedQuestion,
-  run: Run,
-  forwarded: ReadonlySet<string>,
-): { readonly id: string; readonly part: Part } | undefined {
+function decisionOn(asked: AskedQuestion, run: Run, forwarded: ReadonlySet<string>) {
   const { hash, replies } = asked.question;
   const given = findReply(
     asked,
@@ -395,4 +360,36 @@ function resultText({ agent, limits }: DelegationRun, end: PeerEnd, relay: PeerR
 
 function failed(author: string, text: string): PeerEnd {
   return { type: 'end', state: 'failed', text, author, questions: [], usage: NO_USAGE, fromOutside: false };
+}
+
+/** The number of newest events of the conversation that are searched. */
+const SEARCHED_EVENTS = 200;
+
+/**
+ * The ids that agents of other servers gave this conversation, in place of ours. The journal keeps them, so a later task of
+ * the conversation continues there, also after a restart.
+ */
+export class PeerContexts {
+  readonly #known = new Map<string, string>();
+  #earlier: Promise<ReadonlyMap<string, string>> | undefined;
+
+  /** Notes the id of the newest exchange with the agent; undefined when it uses ours. */
+  note(agent: string, id: string | undefined): void {
+    if (id !== undefined) this.#known.set(agent, id);
+  }
+
+  async of(agent: string, run: Run): Promise<string | undefined> {
+    return this.#known.get(agent) ?? (await (this.#earlier ??= inEarlierTasks(run))).get(agent);
+  }
+}
+
+async function inEarlierTasks(run: Run): Promise<ReadonlyMap<string, string>> {
+  const events = await run.history(SEARCHED_EVENTS);
+  return new Map(
+    events.flatMap(({ body }) =>
+      body.type === 'delegation-end' && body.peerContextId !== undefined
+        ? [[body.agent, body.peerContextId] as const]
+        : [],
+    ),
+  );
 }

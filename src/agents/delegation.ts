@@ -1,9 +1,8 @@
 import type { Peer } from '../core/agent.js';
 import { oncePerList } from '../core/bounded-cache.js';
-import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { refuse, turnStep, withArguments } from './agent-function.js';
-import { runDelegation, type DelegationOptions } from './delegation-run.js';
-import { PeerContexts } from './peer-contexts.js';
+import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
+import { PeerContexts, runDelegation, type DelegationOptions } from './delegation-run.js';
 import { TRANSFER_NAME, transferReader, transferSpec, type Transfer } from './transfer.js';
 
 /** The share of a task's time that its delegations may take. The agent needs the rest to answer. */
@@ -12,7 +11,6 @@ const DELEGATION_TIME_SHARE = 0.9;
 /** The delegations of one run. A resumed run repeats the recorded ones, which restores rounds and rejections. */
 export class Delegations {
   readonly #options: DelegationOptions;
-  readonly #maxRounds: number;
   readonly #until: number;
   /** The number of delegations by round; a round is a turn with at least one delegation. */
   readonly #rounds = new Map<string, number>();
@@ -23,13 +21,12 @@ export class Delegations {
 
   constructor(options: DelegationOptions) {
     this.#options = options;
-    this.#maxRounds = options.limits.delegationRounds;
     this.#until = performance.now() + 1_000 * options.limits.seconds * DELEGATION_TIME_SHARE;
   }
 
   /** Whether the run has used up its rounds of delegation. */
   get exhausted(): boolean {
-    return this.#rounds.size >= this.#maxRounds;
+    return this.#rounds.size >= this.#options.limits.delegationRounds;
   }
 
   /** The delegation function with the agents that may be asked now as its enum. */
@@ -71,7 +68,7 @@ export class Delegations {
     if (!names.includes(agent)) return `There is no agent named "${agent}". ${valid}`;
     const inRound = this.#rounds.get(round) ?? 0;
     if (inRound === 0 && this.exhausted) {
-      return `The ${this.#maxRounds} rounds of delegation of this task are used up (agent.maxDelegationRounds). Answer from what you have.`;
+      return `The ${limits.delegationRounds} rounds of delegation of this task are used up (agent.maxDelegationRounds). Answer from what you have.`;
     }
     if (inRound >= limits.fanOut) {
       return `At most ${limits.fanOut} delegations may run at once (agent.limits.fanOut). Ask again in the next turn.`;

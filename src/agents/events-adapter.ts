@@ -45,7 +45,7 @@ export function conversationOf(events: readonly TaskEvent[], options: EventsAdap
     const fitting = newestThatFit(turns, left);
     kept.push(fitting);
     if (fitting.length < turns.length) break;
-    left -= tokensOf(fitting);
+    left = fitting.reduce((rest, { tokens }) => rest - tokens, left);
   }
   return kept.reverse().flatMap((turns) => turns.flatMap(({ messages }) => messages));
 }
@@ -155,10 +155,6 @@ function newestThatFit(turns: readonly Turn[], tokens: number): readonly Turn[] 
 
 function turnOf(...messages: readonly ModelMessage[]): Turn {
   return { messages, tokens: tokensIn(messages) };
-}
-
-function tokensOf(turns: readonly Turn[]): number {
-  return turns.reduce((total, { tokens }) => total + tokens, 0);
 }
 
 /** Cuts text. Keeps a file, which `Attachments` reads later, and replaces a file that is only linked by its name. */

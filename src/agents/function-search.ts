@@ -68,12 +68,9 @@ function namesIn(message: ModelMessage): readonly string[] {
 
 function finder(searched: readonly AgentFunction[]): AgentFunction {
   const description = `Finds further functions by what they do. There are ${searched.length} that are not described here: ${capabilityDescription(searched)}. Call it before you say that something cannot be done; call what it finds from then on.`;
+  const words = z.string().min(1).max(LONGEST_QUERY);
   const schema = z.object({
-    query: z
-      .string()
-      .min(1)
-      .max(LONGEST_QUERY)
-      .describe('What the function is to do, in a few words, or its name'),
+    query: words.describe('What the function is to do, in a few words, or its name'),
   });
   return typedFunction({ name: FIND_NAME, description, schema }, (call, { query }) => {
     const { tools } = call.run.grant;

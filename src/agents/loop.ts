@@ -1,24 +1,12 @@
 import type { AgentLimits } from '../core/agent.js';
-import type {
-  FunctionCall,
-  FunctionResult,
-  FunctionSpec,
-  ModelMessage,
-  StopReason,
-  SystemBlock,
-} from '../core/model.js';
-import { answerText, functionCalls } from '../core/model.js';
+import type { FunctionCall, FunctionResult, FunctionSpec, ModelMessage } from '../core/model.js';
+import { answerText, functionCalls, type StopReason, type SystemBlock } from '../core/model.js';
 import type { Run, RunEnd } from '../core/run.js';
-import {
-  keyOf,
-  meantFunction,
-  refuse,
-  type AgentFunction,
-  type Call,
-  type CallOutcome,
-} from './agent-function.js';
+import { keyOf, meantFunction, refuse } from './agent-function.js';
+import type { AgentFunction, Call, CallOutcome } from './agent-function.js';
 import { AskedRequests } from './asked-request.js';
-import { CallLedger, type Admission } from './call-ledger.js';
+import { stopped } from './budget.js';
+import { CallLedger } from './call-ledger.js';
 import { questionText } from './asking.js';
 import { isAttached } from './attachments.js';
 import { ContextWindow } from './context-window.js';
@@ -26,12 +14,10 @@ import { refusedEnd, sayAnswer, takeTurn, type TurnEnd, type TurnOptions } from 
 import { concludeWithData, repairRequest, WRONG_OUTPUT, type OutputReader } from './output.js';
 import { UserMessages } from './user-messages.js';
 
-interface TurnSetup {
+export type SetUpTurn = (messages: readonly ModelMessage[]) => {
   readonly system: readonly SystemBlock[];
   readonly functions: readonly AgentFunction[];
-}
-
-export type SetUpTurn = (messages: readonly ModelMessage[]) => TurnSetup;
+};
 
 interface LoopOptions extends Pick<TurnOptions, 'run' | 'model' | 'budget' | 'showsReasons'> {
   readonly limits: AgentLimits;
@@ -75,9 +61,11 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       maxTokens: limits.answerTokens,
       ...(options.output && { output: options.output.schema }),
     };
+    // The contents of a file that the user sent are text from outside.
+    const hasFile = run.inputs.some(({ message }) => message.parts.some(isAttached));
     const answer = await takeTurn({
       ...{ ...options, step, conversation, requests, request, readCount: messages.readCount },
-      fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(run),
+      fromOutside: options.fromOutside || run.hasReadOutside() || hasFile,
     });
     if ('state' in answer) return answer;
     conversation.measure(request, answer);
@@ -162,15 +150,8 @@ function endOfRefusals({ results }: Done): RunEnd {
   return { state: 'failed', reason: 'limit-refusals', text };
 }
 
-interface LastTurn {
-  /** Tells the model that it can call no more functions. */
-  readonly note: string;
-  /** The end of the run when the model calls a function nevertheless. */
-  readonly end: RunEnd;
-}
-
 /** Describes the last turn, in which the model must answer; undefined when more turns are allowed. */
-function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits): LastTurn | undefined {
+function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits) {
   if (turn < limits.turns && !ledger.exhausted) return undefined;
   const [what, key, reason] =
     turn >= limits.turns
@@ -178,8 +159,10 @@ function lastTurn(turn: number, ledger: CallLedger, limits: AgentLimits): LastTu
       : ([`${limits.toolCalls} calls`, 'toolCalls', 'limit-tool-calls'] as const);
   const limit = `the ${what} of this task are used up (agent.limits.${key})`;
   return {
+    /** Tells the model that it can call no more functions. */
     note: `From here on no function can be called: ${limit}. Answer now from what you have, and say what is missing.`,
-    end: { state: 'failed', reason, text: `Stopped: ${limit}.` },
+    /** The end of the run when the model calls a function nevertheless. */
+    end: stopped(reason, limit),
   };
 }
 
@@ -210,13 +193,13 @@ interface Done {
 /** Performs the calls of one answer. Returns their results, or the end of the run that they cause. */
 async function performCalls(batch: CallBatch): Promise<Done | RunEnd> {
   const admissions = batch.calls.map((call) => batch.ledger.enter(call));
-  const stop = admissions.find((admission) => admission.type === 'end');
-  if (stop) return stop.end;
+  const stop = admissions.find((admission) => typeof admission === 'object');
+  if (stop) return stop;
 
   const outcomes: CallOutcome[] = [];
   for (const group of inOrder(batch)) {
     const settled = await Promise.allSettled(
-      group.map((index) => performCall(batch, index, admissions[index]!)),
+      group.map((index) => performCall(batch, index, admissions[index])),
     );
     for (const [position, result] of settled.entries()) {
       if (result.status === 'rejected') throw result.reason;
@@ -243,7 +226,11 @@ function inOrder({ calls, functions }: CallBatch): readonly (readonly number[])[
   return [first, rest];
 }
 
-async function performCall(batch: CallBatch, index: number, admission: Admission): Promise<CallOutcome> {
+async function performCall(
+  batch: CallBatch,
+  index: number,
+  admission: ReturnType<CallLedger['enter']>,
+): Promise<CallOutcome> {
   const { run, calls, functions, offered } = batch;
   const { id, name: written, arguments: given, invalid, isCut } = calls[index]!;
   const step = `${batch.step}.c${index}`;
@@ -253,7 +240,7 @@ async function performCall(batch: CallBatch, index: number, admission: Admission
   const call: Call = { ...unkeyed, key: keyOf(unkeyed) };
   const recorded = run.recorded(step)?.result;
   if (recorded?.type === 'tool-result' && !recorded.asks) return { type: 'result', result: recorded.result };
-  if (admission.type === 'refuse') return refuse(call, admission.reason);
+  if (typeof admission === 'string') return refuse(call, admission);
   if (isCut) return refuse(call, `the call of ${name} was not made: ${batch.whyCut}`);
   const what = invalid ?? 'there are none';
   if (!given) return refuse(call, `the arguments of ${name} are not a JSON object that can be used: ${what}`);
@@ -280,9 +267,4 @@ function waitingEnd(outcomes: readonly CallOutcome[]): RunEnd | undefined {
   const isForAuth = waiting.every((outcome) => outcome.state === 'auth-required');
   const state = isForAuth ? 'auth-required' : 'input-required';
   return { state, text: questions.map((one) => questionText(one, questions)).join('\n'), questions };
-}
-
-/** Whether the user sent a file: its contents are text from outside. */
-function hasFile({ inputs }: Run): boolean {
-  return inputs.some(({ message }) => message.parts.some(isAttached));
 }

@@ -3,7 +3,6 @@ import { isLangoError, LangoError } from '../core/errors.js';
 import { attemptsOf } from '../core/model.js';
 import type {
   FunctionResult,
-  ModelAnswer,
   ModelErrorCode,
   ModelEvent,
   ModelMessage,
@@ -89,7 +88,7 @@ const NO_ANSWER_YET = '[There is no answer yet.]';
 const MAX_LENGTHS = 4;
 
 /** Asks the model. When the vendor finds the request too long, clears the conversation and asks again. */
-async function askUntilItFits(options: TurnOptions): Promise<AnswerGiven | RunEnd> {
+async function askUntilItFits(options: TurnOptions) {
   const { run, step, budget, conversation, model } = options;
   for (let tries = 1; ; tries += 1) {
     const fitted = conversation.fit(options.request);
@@ -117,8 +116,6 @@ async function askUntilItFits(options: TurnOptions): Promise<AnswerGiven | RunEn
     return failure(last, options);
   }
 }
-
-type AnswerGiven = Readonly<{ request: Request; answer: ModelAnswer; usage: Usage }>;
 
 type LastEvent = Exclude<ModelEvent, { type: 'text' }>;
 

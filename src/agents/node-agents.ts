@@ -50,21 +50,27 @@ export function buildNodeAgents(given: NodeAgentsOptions, own: readonly OwnAgent
     'run' in agent ? agent : makeDefinedAgent(agent, options),
   );
   const subAgents = [...tree.subAgents, ...chosen];
-  const agents = byName([...(tree.root ? [tree.root] : []), ...subAgents]);
+  const agents = new Map<string, Agent>();
+  for (const agent of [...(tree.root ? [tree.root] : []), ...subAgents]) {
+    const { name } = agent.profile;
+    if (agents.has(name)) throw new LangoError('invalid-config', `There are two agents named ${name}.`);
+    agents.set(name, agent);
+  }
   const agentOrigins = new Map<string, AgentOrigin>([
     ...[...agents.keys()].map((name) => [name, 'shipped'] as const),
     ...roster.filter((spec) => !isShipped(spec)).map(({ name }) => [name, 'configured'] as const),
     ...chosen.map(({ profile }) => [profile.name, 'program'] as const),
   ]);
-  const root = tree.root?.profile.name ?? requireFirst(agents);
+  const root = tree.root?.profile.name ?? [...agents.keys()][0];
+  if (root === undefined) {
+    const hint = 'Name agents in a2a.publish that have tools, or leave it out.';
+    throw new LangoError('invalid-config', 'This node would run no agent at all.', { hint });
+  }
   return { agents, subAgents, agentOrigins, root, agentFindings };
 }
 
 /** Finds agents of the configuration that do not exist, as they would own tools and there are none for them. */
-function leftOutFindings(
-  { multiAgent, roster, publish }: NodeAgentsOptions,
-  made: readonly Agent[],
-): readonly NodeFinding[] {
+function leftOutFindings({ multiAgent, roster, publish }: NodeAgentsOptions, made: readonly Agent[]) {
   if (!multiAgent) return [];
   const names = new Set(made.map(({ profile }) => profile.name));
   const isMeant = (spec: AgentSpec) => !isShipped(spec) && (publish?.includes(spec.name) ?? true);
@@ -94,21 +100,4 @@ export function describeOnCard(
 
 export function nameOf(agent: OwnAgent): string {
   return 'run' in agent ? agent.profile.name : agent.name;
-}
-
-function byName(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
-  const map = new Map<string, Agent>();
-  for (const agent of agents) {
-    const { name } = agent.profile;
-    if (map.has(name)) throw new LangoError('invalid-config', `There are two agents named ${name}.`);
-    map.set(name, agent);
-  }
-  return map;
-}
-
-function requireFirst(agents: ReadonlyMap<string, Agent>): string {
-  const [name] = agents.keys();
-  if (name !== undefined) return name;
-  const hint = 'Name agents in a2a.publish that have tools, or leave it out.';
-  throw new LangoError('invalid-config', 'This node would run no agent at all.', { hint });
 }

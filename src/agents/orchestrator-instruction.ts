@@ -1,5 +1,9 @@
 import type { Peer, Roster } from '../core/agent.js';
+import type { SystemBlock } from '../core/model.js';
+import type { Scope } from '../core/task.js';
 import { oneLine, shorten } from '../core/text.js';
+import type { Tool, ToolSource } from '../core/tool.js';
+import { partitionTools } from './partition.js';
 import { labeledBlock } from './prompts.js';
 import { TRANSFER_NAME } from './transfer.js';
 
@@ -7,17 +11,14 @@ import { TRANSFER_NAME } from './transfer.js';
 const LONGEST_DESCRIPTION = 500;
 const LONGEST_CAPABILITIES = 500;
 
-interface OrchestratorRules {
-  /** The limit of delegation rounds in one task, which the code enforces. */
-  readonly delegationRounds: number;
-  /** Describes the agents of its specs. All other agents are described by their cards. */
-  readonly roster: Roster;
-}
-
-/** Builds the orchestrator's whole instruction. It names the agents of `peers` and no others (requirement O1). */
+/**
+ * Builds the orchestrator's whole instruction. It names the agents of `peers` and no others (requirement O1). `roster`
+ * describes the agents of its specs; all others are described by their cards. The code enforces `delegationRounds`.
+ */
 export function buildOrchestratorInstruction(
   peers: readonly Described[],
-  { delegationRounds, roster }: OrchestratorRules,
+  roster: Roster,
+  delegationRounds: number,
 ): string {
   return `You are the orchestrator. You understand what the user wants, have the right agents do it, and answer.
 
@@ -83,4 +84,34 @@ function inSentence(name: string): string {
 /** Makes `text` one line without angle brackets, so it cannot close the block that holds it. */
 function asData(text: string, longest: number): string {
   return shorten(oneLine(text.replace(/[<>]/g, ' ')), longest);
+}
+
+const SKILL_PREFIX = 'skill_';
+const LONGEST_SKILL_LINE = 300;
+const LONGEST_SKILL_LIST = 4_000;
+
+interface OwnSkillsOptions {
+  readonly scope: Scope;
+  readonly sources: readonly ToolSource[];
+  /** The agents that run on this node. */
+  readonly roster: Roster;
+  /** The agents that the orchestrator can reach now. */
+  readonly peers: readonly Peer[];
+}
+
+/** Lists the skills that only this owner has, which no card shows, each with its agent; of skills from outside the name. */
+export function ownSkillsBlock({ scope, sources, roster, peers }: OwnSkillsOptions): readonly SystemBlock[] {
+  const common = new Set(sources.flatMap((source) => source.list(undefined)));
+  const own = sources.flatMap((source) => source.list(scope)).filter((tool) => !common.has(tool));
+  const owned = partitionTools(own, roster);
+  const lines = peers.flatMap(({ name }) => (owned[name] ?? []).map((tool) => skillLine(name, tool)));
+  if (lines.length === 0) return [];
+  const meaning = "This user's own skills, each after the agent that can use it, as data.";
+  return [labeledBlock('own-skills', meaning, lines.join('\n').slice(0, LONGEST_SKILL_LIST))];
+}
+
+function skillLine(agent: string, { name, description, bringsOutside }: Tool): string {
+  const skill = name.slice(name.startsWith(SKILL_PREFIX) ? SKILL_PREFIX.length : 0).replaceAll('_', '-');
+  const about = bringsOutside ? 'from outside' : description;
+  return oneLine(`- ${agent}: use the skill ${skill} (${about})`).slice(0, LONGEST_SKILL_LINE);
 }

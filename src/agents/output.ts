@@ -20,7 +20,8 @@ export function outputReader(agent: string, given: z.ZodObject | JsonObject): Ou
     parse(text) {
       let value: unknown;
       try {
-        value = JSON.parse(unfenced(text));
+        // Some models put their JSON into a Markdown block.
+        value = JSON.parse(/^\s*```(?:json)?\n([\s\S]*?)\n```\s*$/.exec(text)?.[1] ?? text);
         assertJsonValue(value);
       } catch {
         return { problem: 'it is not JSON, or has more than 64 levels or 10000 keys' };
@@ -56,11 +57,6 @@ function unusable(agent: string, why: string, cause?: unknown): LangoError {
 function forVendors({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   for (const keyword of VALIDATION_KEYWORDS) delete jsonSchema[keyword];
   if (jsonSchema.type === 'object' && jsonSchema.properties) jsonSchema.additionalProperties ??= false;
-}
-
-/** Removes the Markdown block that some models put their JSON into. */
-function unfenced(text: string): string {
-  return /^\s*```(?:json)?\n([\s\S]*?)\n```\s*$/.exec(text)?.[1] ?? text;
 }
 
 /** The reason of a run whose answer did not fit the schema. */

@@ -2,22 +2,14 @@ import { LangoError } from '../core/errors.js';
 import { FLAT_AGENT_NAME, ORCHESTRATOR_NAME, type AgentSpec, type Roster } from '../core/agent.js';
 import type { ToolAssignment } from '../core/capability.js';
 import type { Tool } from '../core/tool.js';
-import { STANDARD_ROSTER, type StandardRole } from './agent-specs.js';
 
 const UNMATCHED = 'unmatched';
 
 /** The tools of each role, and the tools that no role owns. */
-type RoleToolSet<Role extends string = StandardRole> = Readonly<Record<Role, readonly Tool[]>> & {
-  readonly [UNMATCHED]: readonly Tool[];
-};
+type RoleToolSet = Readonly<Record<string, readonly Tool[]> & Record<typeof UNMATCHED, readonly Tool[]>>;
 
 /** Assigns each tool to the first role with a prefix of its name, else to the role that takes unmatched tools. Keeps the order. */
-export function partitionTools(tools: readonly Tool[]): RoleToolSet;
-export function partitionTools(tools: readonly Tool[], roster: Roster): RoleToolSet<string>;
-export function partitionTools(
-  tools: readonly Tool[],
-  roster: Roster = STANDARD_ROSTER,
-): RoleToolSet<string> {
+export function partitionTools(tools: readonly Tool[], roster: Roster): RoleToolSet {
   const owners = Map.groupBy(tools, ({ name }) => roleOf(name, roster) ?? UNMATCHED);
   return {
     ...Object.fromEntries(roster.map(({ name }) => [name, owners.get(name) ?? []])),
@@ -43,20 +35,15 @@ export function withAssignedTools(roster: Roster, assigned: readonly ToolAssignm
 /** Throws `invalid-config` when two roles clash or a name is reserved. */
 export function assertRoster(roster: Roster): void {
   const names = roster.map(({ name }) => name);
-  for (const taken of [UNMATCHED, ORCHESTRATOR_NAME, FLAT_AGENT_NAME]) {
-    if (names.includes(taken)) {
-      const hint = 'The server uses this name itself. Choose another in agent.roster.';
-      throw new LangoError('invalid-config', `A sub-agent cannot be named ${taken}.`, { hint });
-    }
-  }
+  const wrong = (text: string, hint: string) => new LangoError('invalid-config', text, { hint });
+  const taken = [UNMATCHED, ORCHESTRATOR_NAME, FLAT_AGENT_NAME].find((name) => names.includes(name));
+  const hint = 'The server uses this name itself. Choose another in agent.roster.';
+  if (taken) throw wrong(`A sub-agent cannot be named ${taken}.`, hint);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice)
-    throw new LangoError('invalid-config', `Two sub-agents are named ${twice}.`, {
-      hint: 'Rename one of them.',
-    });
-  if (roster.filter(({ takesUnmatched }) => takesUnmatched).length > 1) {
-    throw new LangoError('invalid-config', 'More than one sub-agent takes the unmatched tools.', {
-      hint: 'Set takesUnmatched on one of them only.',
-    });
-  }
+  if (twice) throw wrong(`Two sub-agents are named ${twice}.`, 'Rename one of them.');
+  if (roster.filter(({ takesUnmatched }) => takesUnmatched).length > 1)
+    throw wrong(
+      'More than one sub-agent takes the unmatched tools.',
+      'Set takesUnmatched on one of them only.',
+    );
 }

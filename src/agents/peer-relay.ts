@@ -20,24 +20,18 @@ export interface RelayOptions {
   /** The number of delegations that share the journal of this task. */
   readonly sharedBy: number;
   /** The texts that were written before a reply to the peer: its task is then told again from its newest text on. */
-  readonly told?: ReadonlySet<string>;
+  readonly told: ReadonlySet<string>;
 }
 
-type PassedEvent = Exclude<PeerEvent, { type: 'end' | 'authorization' }>;
-type ActivityEvent = Extract<PeerEvent, { type: 'activity' }>;
-type ArtifactEvent = Extract<PeerEvent, { type: 'artifact' }>;
-type TextDelta = Extract<PeerEvent, { type: 'text-delta' }>;
+type EventOf<Type extends PeerEvent['type']> = Extract<PeerEvent, { type: Type }>;
+type TextDelta = EventOf<'text-delta'>;
 type Chunk = Pick<TextDelta, 'text' | 'from'>;
 type Comment = Chunk & { readonly id: string; readonly replace?: boolean; readonly author: string };
-type EndEvent = Extract<PeerEvent, { type: 'end' }>;
 
 const NOTHING_TOLD: ReadonlySet<string> = new Set();
 
 /** Opens the relay of one exchange with a peer. After a reply, it repeats no text that the task has already. */
-export async function openRelay(
-  options: Omit<RelayOptions, 'told'>,
-  { isReply }: Readonly<{ isReply: boolean }>,
-): Promise<PeerRelay> {
+export async function openRelay(options: Omit<RelayOptions, 'told'>, isReply: boolean): Promise<PeerRelay> {
   const { run } = options;
   const [, log = []] = (isReply && (await run.readTask(run.task.id))) || [];
   const texts = new Map<string, string>();
@@ -87,7 +81,7 @@ export class PeerRelay {
   #hasPreview = false;
 
   constructor(options: RelayOptions) {
-    const { run, step, sharedBy, told = NOTHING_TOLD } = options;
+    const { run, step, sharedBy, told } = options;
     this.#told = told;
     this.#options = options;
     this.#scarceRoom = Math.floor(run.room / 2);
@@ -95,7 +89,7 @@ export class PeerRelay {
     this.#taskKnown = run.recorded(step)?.childTaskId !== undefined;
   }
 
-  pass(event: PassedEvent): void {
+  pass(event: Exclude<PeerEvent, EventOf<'end' | 'authorization'>>): void {
     const { step, isAnswer, agent } = this.#options;
     if ('isLive' in event && event.isLive) {
       this.#preview(event);
@@ -127,7 +121,7 @@ export class PeerRelay {
   }
 
   /** Completes the user's answer, which a peer may send only once. `questions` are those that will be asked. */
-  finish(end: EndEvent, questions: readonly Question[]): void {
+  finish(end: EventOf<'end'>, questions: readonly Question[]): void {
     const { isAnswer, agent, entryBytes } = this.#options;
     assertSize(questions, entryBytes * QUESTION_SHARE, 'questions');
     if (!isAnswer || end.state !== 'completed') return;
@@ -149,7 +143,7 @@ export class PeerRelay {
   }
 
   /** Shows text before it is in the journal of the peer. It comes once more with its origin. */
-  #preview(event: TextDelta | ActivityEvent): void {
+  #preview(event: EventOf<'text-delta' | 'activity'>): void {
     const { run, step, isAnswer } = this.#options;
     const { author } = event;
     if (event.type === 'text-delta' && isAnswer) {
@@ -164,7 +158,7 @@ export class PeerRelay {
     run.preview({ type: 'text-delta', artifactId: `${step}/${id}`, text, replace, isMessage: true }, author);
   }
 
-  #report({ activity, author, from }: ActivityEvent): void {
+  #report({ activity, author, from }: EventOf<'activity'>): void {
     const { type } = activity;
     if (endsText(activity)) this.#told = NOTHING_TOLD;
     if (type === 'turn-start') this.#turns.set(author, (this.#turns.get(author) ?? 0) + 1);
@@ -213,7 +207,7 @@ export class PeerRelay {
     }
   }
 
-  #deliver({ artifact, author, from }: ArtifactEvent): void {
+  #deliver({ artifact, author, from }: EventOf<'artifact'>): void {
     const own: Artifact = { ...artifact, id: `${this.#options.step}/${artifact.id}` };
     const body = { type: 'artifact', artifact: own, append: false, lastChunk: true } as const;
     this.#emit({ ...body, ...(from && { from }) }, author);

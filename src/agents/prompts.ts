@@ -1,6 +1,5 @@
 import { errorText } from '../core/errors.js';
 import type { SystemBlock } from '../core/model.js';
-import type { AgentSpec } from '../core/agent.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
 import { userMessageBesideRequest } from './user-messages.js';
@@ -27,9 +26,6 @@ export function flatAgentInstruction({ identity, toolUsage }: PromptTexts): stri
   return [identity.trim(), toolUsage.trim()].filter((text) => text !== '').join('\n\n');
 }
 
-const FROM_ORCHESTRATOR = 'The request comes from an orchestrator that acts for a user.';
-const FROM_USER = 'The request comes from the user.';
-
 const subAgentRules = (from: string) => `# How you work
 - ${from} Do it yourself with what you have; you delegate nothing.
 - When the request is outside what you do, call decline_request with the reason, and say nothing else.
@@ -38,11 +34,9 @@ const subAgentRules = (from: string) => `# How you work
 - Your last answer is your report. Claim nothing that no tool result shows.`;
 
 /** The instruction of a sub-agent, for a request of the orchestrator or of the user. */
-export function subAgentInstruction(
-  { instruction }: Pick<AgentSpec, 'instruction'>,
-  isFromUser = false,
-): string {
-  return `${instruction.trim()}\n\n${subAgentRules(isFromUser ? FROM_USER : FROM_ORCHESTRATOR)}`;
+export function subAgentInstruction(instruction: string, isFromUser: boolean): string {
+  const sender = isFromUser ? 'the user' : 'an orchestrator that acts for a user';
+  return `${instruction.trim()}\n\n${subAgentRules(`The request comes from ${sender}.`)}`;
 }
 
 /** The instruction of an agent and the rules for all agents, as blocks that stay the same while the node runs. */

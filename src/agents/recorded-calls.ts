@@ -1,20 +1,16 @@
 import type { AgentLimits } from '../core/agent.js';
 import { canonicalJson } from '../core/canonical-json.js';
 import type { JsonObject } from '../core/json.js';
-import type { FunctionResult } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import { isInterrupted, type BodyOf, type EventBody, type TaskEvent } from '../core/task.js';
-import { intentOf, refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
+import { giveResult, refuse, type AgentFunction, type Call, type CallOutcome } from './agent-function.js';
 import { askPerson, questionHash } from './asking.js';
 import { CONTROL_NAMES } from './control-functions.js';
 import { FIND_NAME } from './function-search.js';
 import { questionOf } from './tool-work.js';
 import { TRANSFER_NAME } from './transfer.js';
 
-interface RecordedResult {
-  readonly result: FunctionResult;
-  readonly fromOutside?: boolean | undefined;
-}
+type RecordedResult = Pick<BodyOf<'tool-result'>, 'result' | 'fromOutside'>;
 
 type Limits = Pick<AgentLimits, 'approvalSeconds'>;
 
@@ -33,7 +29,9 @@ export async function recordedCalls(run: Run, limits: Limits) {
   const recordedFirst = (own: AgentFunction) => async (call: Call) => {
     const begun = call.run.recorded(call.step) !== undefined;
     const recorded = begun ? undefined : results.next(call.name, call.arguments);
-    return recorded ? giveRecorded(call, recorded) : callApproved(own, call, limits);
+    if (!recorded) return callApproved(own, call, limits);
+    const result = { ...recorded.result, id: call.id, name: call.name };
+    return giveResult(call, result, recorded.fromOutside);
   };
   return (own: readonly AgentFunction[]): readonly AgentFunction[] =>
     own.map((one) => (INNER.has(one.name) ? one : { ...one, call: recordedFirst(one) }));
@@ -78,20 +76,12 @@ export class RecordedResults {
   }
 }
 
-async function giveRecorded(call: Call, { result, fromOutside }: RecordedResult): Promise<CallOutcome> {
-  const own = { ...result, id: call.id, name: call.name };
-  call.run.emit(intentOf(call, call.step, 'pure'));
-  const body = { type: 'tool-result', step: call.step, result: own } as const;
-  await call.run.append({ ...body, ...(fromOutside && { fromOutside }) });
-  return { type: 'result', result: own };
-}
-
 async function callApproved(own: AgentFunction, call: Call, limits: Limits): Promise<CallOutcome> {
   const { run, step, name } = call;
   const described = `call ${name} with arguments that are not in the record`;
   const text = `May ${run.task.agent} ${described}?`;
   const about = { hash: questionHash(call.key, described), kind: 'approval', text } as const;
-  const verdict = askPerson(questionOf({ call, rules: { limits } }, about), run, step);
+  const verdict = askPerson(questionOf(call, limits, about), run, step);
   if (verdict.decision === 'open') return verdict.outcome;
   if (verdict.decision === 'approve') return own.call(call);
   return refuse(call, 'this call is not in the record, and no person allowed it; do not try it again');

@@ -1,17 +1,18 @@
-import type { Json } from '../core/json.js';
+import { defined, type Json } from '../core/json.js';
 import { LangoError } from '../core/errors.js';
-import { isPart, type Part } from '../core/message.js';
+import { isPart } from '../core/message.js';
 import type { RecordedStep, Run } from '../core/run.js';
-import type { EffectClass, EventBody, Reply } from '../core/task.js';
+import type { BodyOf, EffectClass } from '../core/task.js';
 import { scrubData } from '../scrub/data.js';
 import { cutText } from '../core/text.js';
 import type { Tool, ToolContext, ToolOutput } from '../core/tool.js';
-import type { AgentFunction, CallOutcome } from './agent-function.js';
 import { intentOf, refuse, resultOf, typedFunction } from './agent-function.js';
-import { askPerson, questionHash, withinReplyTime, type Verdict } from './asking.js';
+import type { AgentFunction, CallOutcome } from './agent-function.js';
+import { askPerson, questionHash, withinReplyTime } from './asking.js';
+import { isFile } from './attachments.js';
 import { approvalOutcome } from './tool-permission.js';
+import { failureText, questionOf, quotedReason, withinTimeout } from './tool-work.js';
 import type { Input, ToolRules, Work } from './tool-work.js';
-import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
 
 /** Makes a tool callable by a model: checks grant, arguments and approval; enforces time, effect class and output size. */
 export function toolFunction(tool: Tool, rules: ToolRules): AgentFunction {
@@ -50,13 +51,12 @@ async function performSteps(work: Work): Promise<CallOutcome> {
     });
     const open = verdicts.flatMap((one) => (one.decision === 'open' ? one.outcome.questions : []));
     if (open.length > 0) return { type: 'waiting', state: 'input-required', questions: open };
-    current = { ...work, replied: { replies: verdicts.map(replyOf), state } };
+    const replies = verdicts.map((one) =>
+      one.decision === 'approve' || one.decision === 'deny' ? one : undefined,
+    );
+    current = { ...work, replied: { replies, state } };
     step = `${first}.a${number}`;
   }
-}
-
-function replyOf(verdict: Verdict): Pick<Reply, 'decision' | 'text'> | undefined {
-  return verdict.decision === 'approve' || verdict.decision === 'deny' ? verdict : undefined;
 }
 
 /** Continues a call that an earlier attempt began. The effect class decides what happens when its outcome is unknown. */
@@ -71,7 +71,7 @@ async function resumeCall(work: Work, last: Attempt): Promise<StepOutcome> {
     case 'queryable':
       return execute(work, step, tool.settle?.bind(tool));
     case 'unsafe': {
-      const question = questionOf(work, {
+      const question = questionOf(call, work.rules.limits, {
         hash: questionHash(call.key, step),
         kind: 'outcome-unknown',
         text: `${tool.name} was interrupted and may or may not have taken effect. Run it again?`,
@@ -79,8 +79,10 @@ async function resumeCall(work: Work, last: Attempt): Promise<StepOutcome> {
       const verdict = askPerson(question, call.run, step);
       if (verdict.decision === 'open') return verdict.outcome;
       if (verdict.decision === 'approve') return perform(work, last.next);
+      const why = NOT_REPEATED[verdict.decision];
       const reason = verdict.decision === 'deny' ? quotedReason(verdict.text) : '';
-      return finish(work, step, unknownOutcome(NOT_REPEATED[verdict.decision] + reason));
+      const content = `the call was interrupted; its outcome is unknown and ${why}${reason}`;
+      return finish(work, step, { content, isError: true });
     }
   }
 }
@@ -94,10 +96,6 @@ const NOT_REPEATED = {
   refused: 'too many questions are open to ask whether to repeat it',
   expired: 'nobody decided in time whether to repeat it',
 } as const;
-
-function unknownOutcome(why: string): ToolOutput {
-  return { content: `the call was interrupted; its outcome is unknown and ${why}`, isError: true };
-}
 
 /** Records the intent, performs the effect, records the result. */
 async function perform(work: Work, step: string): Promise<StepOutcome> {
@@ -129,29 +127,27 @@ async function finish({ call, tool, rules }: Work, step: string, given: ToolOutp
   const output = scrubData(given, call.run.scrubber);
   const files = output.files ?? [];
   files.forEach((file, index) => {
-    const name = file.filename === undefined ? {} : { name: file.filename };
-    const artifact = { id: `${step}.f${index}`, ...name, parts: [file] };
+    const artifact = { id: `${step}.f${index}`, ...defined({ name: file.filename }), parts: [file] };
     call.run.emit({ type: 'artifact', artifact, append: false, lastChunk: true });
   });
   const advice = 'ask for less at once, or in parts, to read the rest';
   const text = call.run.scrubber.text(readable(output.content));
   const content = cutText(text, rules.limits.toolOutputBytes, advice).text;
-  const images = files.filter(isImage);
+  const images = files.filter((file) => isFile(file) && file.mediaType?.startsWith('image/'));
   const result = {
     ...resultOf(call, content, output.isError ?? false),
-    ...(images.length === 0 ? {} : { images }),
+    ...(images.length > 0 && { images }),
   };
-  const mark = tool.bringsOutside || output.fromOutside ? { fromOutside: true } : {};
-  const body = {
-    ...({ type: 'tool-result', step, result } as const),
-    ...mark,
+  const body: BodyOf<'tool-result'> = {
+    ...{ type: 'tool-result', step, result },
+    ...((tool.bringsOutside || output.fromOutside) && { fromOutside: true }),
     ...(output.asks && { asks: output.asks }),
   };
   await call.run.append(body);
   return endOf(body);
 }
 
-function endOf({ result, asks }: Extract<EventBody, { type: 'tool-result' }>): StepOutcome {
+function endOf({ result, asks }: BodyOf<'tool-result'>): StepOutcome {
   return asks ? { type: 'asks', asks } : { type: 'result', result };
 }
 
@@ -185,8 +181,4 @@ function outputOf(given: ToolOutput): ToolOutput {
 
 function readable(content: Json): string {
   return typeof content === 'string' ? content : JSON.stringify(content);
-}
-
-function isImage(part: Part): boolean {
-  return part.kind === 'file' && 'bytes' in part && (part.mediaType?.startsWith('image/') ?? false);
 }

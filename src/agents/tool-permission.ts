@@ -1,16 +1,16 @@
 import { refuse, type CallOutcome } from './agent-function.js';
 import { MAX_OPEN_QUESTIONS, askPerson, questionHash } from './asking.js';
-import { quotedReason, failureText, withinTimeout, questionOf } from './tool-work.js';
+import { failureText, questionOf, quotedReason, withinTimeout } from './tool-work.js';
 import type { ApprovalPolicy, Work } from './tool-work.js';
 
 const TOO_MANY = `${MAX_OPEN_QUESTIONS} questions of this task are open already`;
 
 /** Asks a person to approve the call if the policy requires it. Returns undefined once the call may run, else its outcome. */
 export async function approvalOutcome(work: Work): Promise<CallOutcome | undefined> {
-  const { call, tool } = work;
-  if (!needsApproval(work)) return undefined;
-  const description = tool.describe?.(work.input);
-  const question = questionOf(work, {
+  const { call, tool, input, rules } = work;
+  if (!asksBefore(tool.name, rules.approval, () => tool.danger(input) === 'dangerous')) return undefined;
+  const description = tool.describe?.(input);
+  const question = questionOf(call, rules.limits, {
     hash: description === undefined ? call.key : questionHash(call.key, description),
     kind: 'approval',
     text: `May ${call.run.task.agent} ${description ?? `run ${tool.name} with these arguments`}?`,
@@ -43,10 +43,6 @@ async function obstacleTo(work: Work): Promise<string | undefined> {
   } catch (error) {
     return failureText(work, error);
   }
-}
-
-function needsApproval({ tool, input, rules: { approval } }: Work): boolean {
-  return asksBefore(tool.name, approval, () => tool.danger(input) === 'dangerous');
 }
 
 /** Whether the policy has a person asked before a call of the tool. Default of `isDangerous`: it is. */

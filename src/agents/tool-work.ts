@@ -1,6 +1,7 @@
 import { errorText, LangoError } from '../core/errors.js';
 import { attachedFile } from './attachments.js';
 import type { AgentLimits } from '../core/agent.js';
+import { defined } from '../core/json.js';
 import type { Logger } from '../core/logger.js';
 import { referencedSecrets, noSecrets, type SecretGuard } from '../core/secrets.js';
 import type { Question } from '../core/task.js';
@@ -76,20 +77,18 @@ export function failureText({ call: { run }, tool }: Work, error: unknown): stri
   run.signal.throwIfAborted();
   if (!(error instanceof LangoError))
     run.logger.warn('a tool failed', { tool: tool.name, error: errorText(error) });
-  return `${tool.name} failed: ${withHint(error)}`;
-}
-
-interface Asking extends Pick<Work, 'call'> {
-  readonly rules: { readonly limits: Pick<AgentLimits, 'approvalSeconds'> };
+  const hint = error instanceof LangoError && error.hint !== undefined ? ` (${error.hint})` : '';
+  return `${tool.name} failed: ${errorText(error)}${hint}`;
 }
 
 /** Makes a question to a person about the call, with its exact arguments. */
 export function questionOf(
-  { call, rules }: Asking,
+  call: Call,
+  limits: Pick<AgentLimits, 'approvalSeconds'>,
   about: Pick<Question, 'hash' | 'kind' | 'text'>,
 ): Question {
   const question = { ...about, author: call.run.task.agent, tool: call.name, arguments: call.arguments };
-  return withinReplyTime(question, rules.limits);
+  return withinReplyTime(question, limits);
 }
 
 export function quotedReason(text: string | undefined): string {
@@ -113,21 +112,10 @@ function contextOf(
       if (referencedSecrets(text).length === 0) return text;
       const place = tool.secretPlace;
       if (!place) throw new LangoError('forbidden', `${name} takes no secrets.`);
-      const use = {
-        tool: name,
-        place,
-        signal,
-        ...(host !== undefined && { host }),
-        ...(scrubbed && { scrubbed }),
-      };
+      const use = { tool: name, place, signal, ...defined({ host, scrubbed }) };
       if (!isCheck) return secrets.resolve({ tenant, owner }, text, use);
       await secrets.check({ tenant, owner }, text, use);
       return text;
     },
   };
-}
-
-function withHint(error: unknown): string {
-  const hint = error instanceof LangoError && error.hint !== undefined ? ` (${error.hint})` : '';
-  return `${errorText(error)}${hint}`;
 }

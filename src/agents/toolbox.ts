@@ -6,14 +6,18 @@ import type { SearchableFunctions } from './function-search.js';
 import type { ToolRules } from './tool-work.js';
 import { toolFunction } from './tool-function.js';
 
-export interface ToolboxOptions {
+/** The tools of one agent. */
+interface OwnTools {
   /** The tools that do not change while the server runs. */
   readonly tools: readonly Tool[];
   /** The sources of tools that come and go. The toolbox ignores sources whose kind of tool the agent does not own. */
   readonly sources: readonly ToolSource[];
   /** Whether the agent owns a tool of this name. */
   readonly owns: (tool: Pick<Tool, 'name'>) => boolean;
-  readonly rules: ToolRules;
+}
+
+/** The rules for the tools of all agents of a node. */
+export interface ToolboxOptions extends ToolRules {
   /** The tools that are described in each request, however many there are. Default: none. */
   readonly shipped?: ReadonlySet<Tool> | undefined;
   /** The most other tools that each request describes. With more, they are found by a search. Default: no limit. */
@@ -22,17 +26,19 @@ export interface ToolboxOptions {
 
 /** The tools of one agent. A tool of a source may belong to one owner, and only that owner gets it. */
 export class Toolbox {
+  readonly #own: OwnTools;
   readonly #options: ToolboxOptions;
   readonly #fixed: readonly AgentFunction[];
   readonly #names: ReadonlySet<string>;
   readonly #sources: readonly ToolSource[];
   readonly #made = new WeakMap<Tool, AgentFunction>();
 
-  constructor(options: ToolboxOptions) {
+  constructor(own: OwnTools, options: ToolboxOptions) {
+    this.#own = own;
     this.#options = options;
-    this.#fixed = options.tools.map((tool) => toolFunction(tool, options.rules));
-    this.#sources = options.sources.filter(({ kind }) => options.owns(kind));
-    this.#names = new Set(options.tools.map(({ name }) => name));
+    this.#fixed = own.tools.map((tool) => toolFunction(tool, options));
+    this.#sources = own.sources.filter(({ kind }) => own.owns(kind));
+    this.#names = new Set(own.tools.map(({ name }) => name));
   }
 
   async refresh(scope: Scope): Promise<void> {
@@ -41,12 +47,12 @@ export class Toolbox {
 
   /** Without a scope: the tools that all owners have. */
   tools(scope?: Scope): readonly Tool[] {
-    return [...this.#options.tools, ...this.#sourceTools(scope)];
+    return [...this.#own.tools, ...this.#sourceTools(scope)];
   }
 
   functions(scope: Scope): SearchableFunctions {
-    const { tools, shipped, describedTools: most = Infinity } = this.#options;
-    const isShipped = (_: AgentFunction, at: number) => shipped?.has(tools[at]!) ?? false;
+    const { shipped, describedTools: most = Infinity } = this.#options;
+    const isShipped = (_: AgentFunction, at: number) => shipped?.has(this.#own.tools[at]!) ?? false;
     const others = this.#fixed.filter((one, at) => !isShipped(one, at));
     return {
       always: this.#fixed.filter(isShipped),
@@ -67,14 +73,13 @@ export class Toolbox {
 
   /** The tools of the sources, without those that have the name of a fixed tool. */
   #sourceTools(scope: Scope | undefined): readonly Tool[] {
-    const { owns } = this.#options;
     return this.#sources
       .flatMap((source) => source.list(scope))
-      .filter((tool) => owns(tool) && !this.#names.has(tool.name));
+      .filter((tool) => this.#own.owns(tool) && !this.#names.has(tool.name));
   }
 
   #toFunction(tool: Tool): AgentFunction {
-    const known = this.#made.get(tool) ?? toolFunction(tool, this.#options.rules);
+    const known = this.#made.get(tool) ?? toolFunction(tool, this.#options);
     this.#made.set(tool, known);
     return known;
   }

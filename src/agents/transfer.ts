@@ -8,21 +8,15 @@ export const TRANSFER_NAME = 'transfer_to_agent';
 
 const LONGEST_REQUEST = 32_000;
 
+const REQUEST =
+  'What the agent is to do, complete in itself, with what other agents found: it does not see their results.';
+const FINAL =
+  'True when its answer is the whole answer for the user: it goes to them directly and you are not asked again. Only without another call beside it.';
+
 const fields = {
   agent_name: z.string().describe('The exact name of the agent.'),
-  request: z
-    .string()
-    .min(1)
-    .max(LONGEST_REQUEST)
-    .describe(
-      'What the agent is to do, complete in itself, with what other agents found: it does not see their results.',
-    ),
-  final: z
-    .boolean()
-    .optional()
-    .describe(
-      'True when its answer is the whole answer for the user: it goes to them directly and you are not asked again. Only without another call beside it.',
-    ),
+  request: z.string().min(1).max(LONGEST_REQUEST).describe(REQUEST),
+  final: z.boolean().optional().describe(FINAL),
 };
 
 const transferSchema = z.object(fields);

@@ -45,8 +45,11 @@ export class UserMessages {
 
   /** Returns the messages that came since the last call, up to a number of all messages. */
   unread(upTo?: number): readonly ModelMessage[] {
-    const notForModel = this.#notForModel();
-    const unread = this.#run.inputs.slice(this.#readCount, upTo);
+    const { inputs, questions } = this.#run;
+    const replies = [...questions.values()].map((one) => findReply(one, inputs));
+    const inWords = replies.flatMap((given) => (given?.isText ? given.message.id : []));
+    const notForModel = new Set([...this.#leftOpen(), ...inWords]);
+    const unread = inputs.slice(this.#readCount, upTo);
     this.#readCount += unread.length;
     return unread.flatMap(({ message }) => {
       const parts = notForModel.has(message.id) ? [] : withoutReplies(message.parts);
@@ -58,16 +61,6 @@ export class UserMessages {
   get leftApprovalOpen(): boolean {
     const newest = this.#run.inputs.at(-1)!;
     return this.#leftOpen().has(newest.message.id);
-  }
-
-  /** The ids of messages that the model does not get: replies to questions, and messages that left an approval open. */
-  #notForModel(): ReadonlySet<string> {
-    const { inputs, questions } = this.#run;
-    const replies = [...questions.values()].flatMap((one) => {
-      const given = findReply(one, inputs);
-      return given?.isText ? [given.message.id] : [];
-    });
-    return new Set([...this.#leftOpen(), ...replies]);
   }
 
   /** The ids of messages that left an approval open: the reply was the question again, so they are no requests. */

@@ -19,7 +19,7 @@ import { nameAtVendor, type ModelProvider } from '../core/model.js';
 import type { Run } from '../core/run.js';
 import type { Scope } from '../core/task.js';
 import type { Tool, ToolSource } from '../core/tool.js';
-import { workFolders } from '../disk/open-disk.js';
+import { workFolders } from '../disk/disk.js';
 import { isOperator } from '../http/identity.js';
 import { describeProxies } from '../http/proxy.js';
 import { withFallbacks } from '../models/fallback.js';
@@ -49,10 +49,7 @@ export async function createModel(choice: ModelChoice, context: ModelContext): P
 }
 
 /** Makes the models of the agents; `given` replaces the configured `model`. Agents with equal settings share a model. */
-export async function openModels(
-  given: ModelProvider | undefined,
-  context: ModelContext,
-): Promise<Parts<'model' | 'models'>> {
+export async function openModels(given: ModelProvider | undefined, context: ModelContext) {
   const { config, logger } = context;
   const model = given ?? (await createModel(config.model, context));
   if (!given) logger.info('model chosen', { model: model.id, reason: config.model.reason });
@@ -74,29 +71,27 @@ type AgentParts = Parts<
 > &
   Parts<'model' | 'models' | 'peers' | 'guard'>;
 
-/** The parts of the agents that a program brings which uses Lango as a library, and the texts of files. */
-interface Given {
+/** The parts of the agents that a program brings which uses Lango as a library. */
+export interface ProgramParts {
+  /** Agents of the program: published like those of the roster, and sub-agents too. */
   readonly agents?: readonly (Agent | DefinedAgent)[] | undefined;
+  /** Tools besides those of the shipped families. The prefix of a tool's name decides which agent gets it. */
   readonly tools?: readonly Tool[] | undefined;
-  readonly additions?: Additions | undefined;
+  /** Replaces tools: it gets each one once, and returns what is used in its place. */
   readonly replaceTool?: ((tool: Tool) => Tool) | undefined;
-  readonly prompts: PromptTexts;
+  /** Text that is added to the instruction of a run when it starts (requirement O8). */
+  readonly additions?: Additions | undefined;
 }
 
 /** Makes the agents of this node, and adds those of the program. Throws `invalid-config` when they cannot run together. */
-export function createAgents(
-  node: AgentParts,
-  given: Given,
-): Parts<'agents' | 'subAgents' | 'agentOrigins' | 'root' | 'agentFindings' | 'tools'> {
+export function createAgents(node: AgentParts, given: ProgramParts & { readonly prompts: PromptTexts }) {
   const { config, families, model, peers, parsers, logger } = node;
   const { nodeId, spending } = node.storage;
-  const { additions, prompts } = given;
+  const { agents = [], tools: ofProgram = [], additions, prompts } = given;
   const replace = replacedOnce(given.replaceTool ?? ((tool) => tool));
-  const own = (given.agents ?? []).map((agent) =>
-    'run' in agent ? agent : { ...agent, tools: agent.tools.map(replace) },
-  );
+  const own = agents.map((agent) => ('run' in agent ? agent : { ...agent, tools: agent.tools.map(replace) }));
   const ofFamilies = families.flatMap((family) => family.tools).map(replace);
-  const tools = [...ofFamilies, ...(given.tools ?? []).map(replace)];
+  const tools = [...ofFamilies, ...ofProgram.map(replace)];
   const sources = families
     .flatMap((family) => family.sources ?? [])
     .map((one) => replacingSource(one, replace));
@@ -107,12 +102,17 @@ export function createAgents(
   assertAgentNames(naming, own.map(nameOf));
   const limits = agentLimits(config);
   const folders = workFolders(config, hasSeveralOwners(config.auth));
-  const ofProgram = defined.flatMap((one) => (one.model ? [[one.name, one.model] as const] : []));
+  const ownModels = defined.flatMap((one) => (one.model ? [[one.name, one.model] as const] : []));
   const options = {
     ...naming,
     ...{ model, peers, nodeId, spending, additions, prompts, secrets: node.guard, tools, sources, logger },
-    models: new Map([...ofProgram, ...node.models]),
-    modelNamed: createModelChoice(node),
+    models: new Map([...ownModels, ...node.models]),
+    /** Finds a model by name: one that an agent has, else one of the configured vendor. */
+    async modelNamed(name: string) {
+      const known = [model, ...node.models.values()];
+      const found = known.find(({ id }) => id === name || nameAtVendor(id) === name);
+      return found ?? createModel(modelNamed(name, config.model), node);
+    },
     meterOf: createMeters({ ...meterRules(node), limits, pricesRead: PRICES_READ, logger }),
     attachments: new Attachments((document, call) => parsers.parse('text', document, call)),
     memories: families.flatMap(({ memory }) => memory ?? []),
@@ -150,15 +150,6 @@ function replacingSource(source: ToolSource, replace: (tool: Tool) => Tool): Too
     refresh: (scope) => source.refresh(scope),
     prepare: (scope) => source.prepare(scope),
     list: (scope) => source.list(scope).map(replace),
-  };
-}
-
-/** Finds models by name: one that an agent has, else one of the configured vendor. */
-function createModelChoice(node: ModelContext & Parts<'model' | 'models'>) {
-  return async (name: string): Promise<ModelProvider> => {
-    const known = [node.model, ...node.models.values()];
-    const own = known.find(({ id }) => id === name || nameAtVendor(id) === name);
-    return own ?? createModel(modelNamed(name, node.config.model), node);
   };
 }
 

@@ -42,16 +42,15 @@ export function startDrift(parts: DriftParts): () => void {
         parts.logger.warn('tasks could not be compared', { error: errorText(error) }),
       )
       .finally(() => timer && plan());
-  const plan = (): void => void (timer = new Timer(untilNight(Date.now()), work, { ref: false }));
+  const plan = (): void => {
+    const untilNight = DAY_MS - ((Date.now() - HOUR * 3_600_000) % DAY_MS);
+    timer = new Timer(untilNight, work, { ref: false });
+  };
   plan();
   return () => {
     timer?.cancel();
     timer = undefined;
   };
-}
-
-function untilNight(now: number): number {
-  return DAY_MS - ((now - HOUR * 3_600_000) % DAY_MS);
 }
 
 /** Adds a line to the file of the reports, and to the log. */

@@ -30,7 +30,7 @@ interface ListenersOptions {
   readonly problem: Problem;
 }
 
-export interface ListenerAddress extends HostAddress {
+interface ListenerAddress extends HostAddress {
   readonly grpcPort: number | undefined;
 }
 
@@ -157,10 +157,7 @@ function routeParts(
 }
 
 /** Loads the library of MCP only where agents are offered as tools. */
-async function createMcp(
-  { config, published: agents }: ListenerParts,
-  slots: StreamSlots,
-): Promise<HttpRoute | undefined> {
+async function createMcp({ config, published: agents }: ListenerParts, slots: StreamSlots) {
   if (!config.mcp.serve) return undefined;
   const { createMcpRoute } = await loadPackage(
     '@modelcontextprotocol/server',

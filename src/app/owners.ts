@@ -64,10 +64,7 @@ export function operationsOf({ schema }: Pick<LoadedConfig, 'schema'>): Operatio
   return Object.assign({}, SERVER_OPERATIONS, ...ofCapabilities) as OperationTable;
 }
 
-interface ServiceParts extends OwnerParts {
-  readonly schema: LoadedConfig['schema'];
-  readonly capabilities: OpenCapabilities;
-}
+type ServiceParts = OwnerParts & Pick<MountParts, 'schema' | 'capabilities'>;
 
 function createOwnerService({ schema, capabilities, ...own }: ServiceParts): OwnerService {
   return {
@@ -80,12 +77,24 @@ function createOwnerService({ schema, capabilities, ...own }: ServiceParts): Own
 /** The routes of a running node for the data of its callers, and for the status of the node. */
 export function ownerMount(parts: MountParts): Mount {
   const { config, schema, storage, journal, capabilities, families, registry, root, model, peers } = parts;
-  const overview = createOwnedOverview({ ...storage, tasks: journal, agents: [...parts.agents.keys()] });
+  const names = [...parts.agents.keys()];
+  const overview = createOwnedOverview({ ...storage, tasks: journal, agents: names });
   const readEdges = createAgentMap({
-    ...{ tasks: journal, agents: [...parts.agents.keys()], nodeId: storage.nodeId },
+    ...{ tasks: journal, agents: names, nodeId: storage.nodeId },
     hasRemotes: () => peers.remotes().length > 0,
   });
-  const importTask = importOf(parts);
+  const { guard: secrets, agents, isTrial } = parts;
+  const { tasks: store, nodeId } = storage;
+  const importTask = createTaskImport({
+    store,
+    secrets,
+    agents,
+    root,
+    nodeId,
+    isTrial,
+    limits: config.tasks,
+  });
+  const readRequest = createSentRequests({ readRecord: recordsOf(parts, journal), agents, secrets });
   const service = createOwnerService({
     ...{ schema, capabilities },
     readMap: async ({ hours }, { scope }) => ({ edges: await readEdges(scope, hours) }),
@@ -95,17 +104,17 @@ export function ownerMount(parts: MountParts): Mount {
     readBill: createOwnedBill({ ...storage, tasks: journal }),
     ...readersOf(parts, journal),
     importTask: ({ content }, { scope }) => importTask(scope, parseTaskText(content.toString())),
-    readRequest: sentRequestsOf(parts),
+    readRequest: ({ taskId, step }, { scope }) => readRequest(scope, taskId, step),
     forkTask: forkOf(parts),
     compareRequests: ({ content }, { scope }) =>
-      compareRequests(parseTaskText(content.toString()), { agents: parts.agents, scope }),
+      compareRequests(parseTaskText(content.toString()), { agents, scope }),
     readStatus: async (_input, { scope }) => {
       await peers.ready();
       const limit = ownerTaskBytes(config);
       return {
         root,
         model: model.id,
-        published: [...parts.agents.keys()],
+        published: names,
         peers: peers.states(),
         families: families.map(({ name, state, note, hint }) => ({ name, state, note, hint })),
         findings: [...families.flatMap(({ findings = [] }) => findings), ...parts.agentFindings],
@@ -157,11 +166,10 @@ function otherNodesOf(parts: MountParts): OtherNodes {
         ...{ agent: name, url },
         clientFor:
           fetchAs &&
-          ((async (table, { scope, scopes }) =>
-            createOwnerClient(table, {
-              url,
-              fetch: await fetchAs({ ...scope, scopes }),
-            })) satisfies ClientFor),
+          ((async (table, { scope, scopes }) => {
+            const fetch = await fetchAs({ ...scope, scopes });
+            return createOwnerClient(table, { url, fetch });
+          }) satisfies ClientFor),
       })),
   };
 }
@@ -234,10 +242,7 @@ function readersOf(
   };
 }
 
-type TaskImport = ReturnType<typeof createTaskImport>;
-type Inspector = Parameters<typeof operatorHandlers>[0]['inspect'];
-
-function inspectorOf(parts: MountParts): Inspector {
+function inspectorOf(parts: MountParts): Parameters<typeof operatorHandlers>[0]['inspect'] {
   return async (request, signal) => {
     const allowPrivate = parts.peers.remotes().flatMap(({ url, settings }) => {
       const { agent } = settings as { readonly agent?: { readonly allowPrivate?: boolean } };
@@ -249,24 +254,14 @@ function inspectorOf(parts: MountParts): Inspector {
   };
 }
 
-function sentRequestsOf(parts: MountParts): OwnerParts['readRequest'] {
-  const { journal, agents, guard: secrets } = parts;
-  const readRequest = createSentRequests({ readRecord: recordsOf(parts, journal), agents, secrets });
-  return ({ taskId, step }, { scope }) => readRequest(scope, taskId, step);
-}
-
 /** The operations that take the file of a task, and its largest size. */
 const TAKE_FILES: ReadonlySet<string> = new Set(['importTask', 'compareRequests']);
 const FILE_BYTES = 16 * 1024 * 1024;
 
-function importOf(parts: MountParts): TaskImport {
-  const { config, storage, guard: secrets, agents, root, isTrial } = parts;
-  const { tasks: limits } = config;
-  const { tasks: store, nodeId } = storage;
-  return createTaskImport({ store, secrets, agents, root, nodeId, isTrial, limits });
-}
-
-function evaluationsOf({ config, agents, root }: MountParts, importTask: TaskImport) {
+function evaluationsOf(
+  { config, agents, root }: MountParts,
+  importTask: ReturnType<typeof createTaskImport>,
+) {
   const open = async () =>
     (await import('../evals/runs.js')).createEvaluationRuns(config.home, config.bill.currency);
   let opened: ReturnType<typeof open> | undefined;
@@ -309,11 +304,9 @@ function forkOf({ config, storage, journal, agents, access, isTrial }: MountPart
   };
 }
 
-type ReadableTasks = Pick<Journal, 'get' | 'read' | 'cancel'>;
-
 function openData(
   { config, storage }: Parts<'config' | 'storage'>,
-  tasks: ReadableTasks,
+  tasks: Pick<Journal, 'get' | 'read' | 'cancel'>,
   capabilities: OpenCapabilities,
 ): DataHandlers {
   const agentName = rootAgentName(config.agent.multiAgent);

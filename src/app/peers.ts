@@ -15,9 +15,7 @@ import { createOwnerClient } from '../owners/client.js';
 import { egressOf, type Parts } from './node.js';
 
 /** The directory of this node's peers, empty until `replace` is called with the sources of their cards. */
-export function createDirectory(
-  node: Parts<'config' | 'settings' | 'logger' | 'stopping'>,
-): RefreshingDirectory {
+export function createDirectory(node: Parts<'config' | 'settings' | 'logger' | 'stopping'>) {
   const { awaySeconds, cardBytes, idleSeconds } = node.config.a2a;
   const connecting = connectParts(node);
   return new RefreshingDirectory([], {
@@ -33,13 +31,9 @@ export function createDirectory(
 }
 
 /** The sub-agents of this node as sources of cards: they become peers by the same path as remote agents (requirement X2). */
-export function localSources({
-  subAgents,
-  published,
-}: Parts<'subAgents' | 'published'>): readonly CardSource[] {
-  return subAgents.map(({ profile: { name } }) => {
-    return { kind: 'local', name, handler: published.get(name)!.handler };
-  });
+export function localSources(node: Parts<'subAgents' | 'published'>): readonly CardSource[] {
+  const names = node.subAgents.map(({ profile }) => profile.name);
+  return names.map((name) => ({ kind: 'local', name, handler: node.published.get(name)!.handler }));
 }
 
 type CallingParts = Parts<'config' | 'settings' | 'keys' | 'logger'>;
@@ -48,10 +42,7 @@ type CallingParts = Parts<'config' | 'settings' | 'keys' | 'logger'>;
  * The remote agents of `list` as sources of cards. A reload may have read the list and its credentials anew; all other
  * settings are those that the node was started with.
  */
-export function openRemoteSources(
-  list: LoadedConfig,
-  node: CallingParts & Parts<'guard' | 'hidden'>,
-): readonly CardSource[] {
+export function openRemoteSources(list: LoadedConfig, node: CallingParts & Parts<'guard' | 'hidden'>) {
   const { guard, hidden, logger } = node;
   for (const { path, text } of unusedListFindings(list)) logger.warn(`${keyOf(path)} ${text}`);
   return remoteSources(usedRemoteAgents(list), {
@@ -61,14 +52,11 @@ export function openRemoteSources(
     openKeys: ({ jwks, keys: file }, send, ofAgent) => {
       if (jwks === undefined && file === undefined) return undefined;
       const load = jwks === undefined ? keysFromFile(file!) : keysFromUrl(jwks, send);
-      const keys = new JwtKeys({ load, ...KEY_TIMES, logger: ofAgent });
-      return keys.find;
+      // Keys are loaded again after five minutes, or when a key is not among them.
+      return new JwtKeys({ load, refreshSeconds: 300, cooldownSeconds: 10, logger: ofAgent }).find;
     },
   });
 }
-
-/** Keys are loaded again after five minutes, or when a key is not among them. */
-const KEY_TIMES = { refreshSeconds: 300, cooldownSeconds: 10 };
 
 function connectParts(node: Parts<'config' | 'settings' | 'logger'>) {
   const { a2a, egress } = node.config;

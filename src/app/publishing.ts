@@ -19,17 +19,13 @@ import { createTargetCheck } from '../http/address-check.js';
 import { isOperator } from '../http/identity.js';
 import { constantTimeEquals } from '../http/verifiers.js';
 import { DeliveryWorker } from '../journal/delivery-worker.js';
-import type { Metrics } from '../telemetry/metrics.js';
 import { egressOf, type Parts } from './node.js';
 
 type PublishParts = Parts<'config' | 'agents' | 'agentOrigins' | 'root' | 'journal' | 'storage'> &
   Parts<'access' | 'audit' | 'address' | 'keys'>;
 
 /** Makes a card and a request handler for each agent (requirement X1). `push`: undefined when the node sends no pushes. */
-export async function publish(
-  node: PublishParts,
-  push: PushConfigs | undefined,
-): Promise<ReadonlyMap<string, PublishedAgent>> {
+export async function publish(node: PublishParts, push: PushConfigs | undefined) {
   const { config, agents, agentOrigins, root, journal, access, audit, address, keys } = node;
   const { nodeId } = node.storage;
   const files = await loadCardFiles(path.join(packageRoot(), 'agent-cards'));
@@ -119,10 +115,9 @@ export function createPush(node: PushParts): Push | undefined {
 }
 
 /** The metrics of this node; undefined when they are off. Their code is loaded only when they are on. */
-export async function openMetricsOf({
-  config: { auth, metrics },
-  secrets: { metricsToken },
-}: Parts<'config' | 'secrets'>): Promise<Metrics | undefined> {
+export async function openMetricsOf({ config, secrets }: Parts<'config' | 'secrets'>) {
+  const { auth, metrics } = config;
+  const { metricsToken } = secrets;
   if (!metrics.enabled) return undefined;
   const { openMetrics } = await import('../telemetry/metrics.js');
   const mayRead = (caller: Caller): boolean => isOperator(auth, caller);
@@ -131,12 +126,8 @@ export async function openMetricsOf({
 }
 
 /** Exports spans to the collector of the configuration, and loads its code only then. Returns the function that stops it. */
-export async function startTraceExportOf({
-  config,
-  secrets,
-  storage,
-  logger,
-}: Parts<'config' | 'secrets' | 'storage' | 'logger'>): Promise<(() => Promise<void>) | undefined> {
+export async function startTraceExportOf(node: Parts<'config' | 'secrets' | 'storage' | 'logger'>) {
+  const { config, secrets, storage, logger } = node;
   const { otlp, content } = config.telemetry;
   const { url, service: name } = otlp;
   if (url === undefined) return undefined;

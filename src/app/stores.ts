@@ -28,10 +28,7 @@ const RETRY_MS = 250;
 type StorageSources = Parts<'config' | 'secrets' | 'schema' | 'logger'> & { readonly acceptDamage?: boolean };
 
 /** Opens the database, and starts to remove tasks that are older than `tasks.retentionDays`. */
-export async function openStores(
-  options: StorageSources & Parts<'stopping'>,
-  onStop: OnStop,
-): Promise<Storage> {
+export async function openStores(options: StorageSources & Parts<'stopping'>, onStop: OnStop) {
   const { retentionDays } = options.config.tasks;
   const storage = await openOnceFree(options);
   onStop(() => storage.close());

@@ -16,13 +16,6 @@ export interface DiskBudgetOptions {
 /** The call that writes. */
 export type Writer = Pick<ToolContext, 'tenant' | 'owner' | 'taskId'>;
 
-export interface CommandWatch {
-  /** The exceeded limit for which the command was stopped, if any. */
-  readonly problem: LangoError | undefined;
-  /** Ends the watch and counts the last writes. Call it after the command has ended. Never rejects. */
-  settle(): Promise<void>;
-}
-
 interface OwnerUse {
   bytes: number;
   measuredAt: number; // Milliseconds since the epoch; 0 before the first measurement.
@@ -87,7 +80,7 @@ export class DiskBudget {
   }
 
   /** Calls `stop` once a command exceeds a limit. Measures at intervals, so the command may write more within one. */
-  async watch(writer: Writer, stop: () => void): Promise<CommandWatch> {
+  async watch(writer: Writer, stop: () => void) {
     const folders = this.#options.folders(writer);
     const before = await freeBytes(folders);
     const since = Date.now() - CLOCK_LAG_MS;
@@ -116,9 +109,11 @@ export class DiskBudget {
         .finally(() => (checking = undefined));
     }, WATCH_MS).unref();
     return {
+      /** The exceeded limit for which the command was stopped, if any. */
       get problem() {
         return problem;
       },
+      /** Ends the watch and counts the last writes. Call it after the command has ended. Never rejects. */
       settle: async () => {
         clearInterval(timer);
         await checking;

@@ -27,71 +27,61 @@ const READ_BY_OWNER = 0o700;
 
 /** Adds up the disk space of the files in folders. Follows no symbolic link, also not one that replaces a folder meanwhile. */
 export async function measureFolders(folders: readonly string[], options: MeasureOptions): Promise<DiskUse> {
-  const walk = new Walk(options);
-  for (const folder of folders) {
-    const real = await realpath(folder).catch(() => undefined);
-    if (real !== undefined) await walk.add(real, 0);
-  }
-  return walk.use;
-}
-
-class Walk {
-  readonly use = { bytes: 0, fresh: 0 };
-  readonly #linked = new Set<string>();
-  readonly #options: MeasureOptions;
-
-  constructor(options: MeasureOptions) {
-    this.#options = options;
-  }
-
-  async add(at: string, depth: number): Promise<void> {
-    if (depth > DEPTH_MAX) this.use.bytes = Infinity;
+  const { since, opensUnreadable, isEnough } = options;
+  const use = { bytes: 0, fresh: 0 };
+  const linked = new Set<string>();
+  const count = (stats: Stats): void => {
+    if (stats.nlink > 1 && !stats.isDirectory()) {
+      const id = `${stats.dev}:${stats.ino}`;
+      if (linked.has(id)) return;
+      linked.add(id);
+    }
+    const bytes = bytesOnDisk(stats);
+    use.bytes += bytes;
+    if (stats.ctimeMs >= since) use.fresh += bytes;
+  };
+  const add = async (at: string, depth: number): Promise<void> => {
+    if (depth > DEPTH_MAX) use.bytes = Infinity;
     const folder = await openPath(at, at).catch(() => undefined);
     if (folder === undefined) return;
     try {
-      for await (const names of this.#namesIn(folder)) {
-        if (this.#options.isEnough(this.use)) return;
+      for await (const names of namesIn(folder, opensUnreadable)) {
+        if (isEnough(use)) return;
         const paths = names.map((name) => `${folder.at}/${name}`);
         const found = await Promise.all(paths.map((path) => lstat(path).catch(() => undefined)));
-        for (const stats of found) if (stats !== undefined) this.#count(stats);
+        for (const stats of found) if (stats !== undefined) count(stats);
         for (const [index, path] of paths.entries()) {
-          if (found[index]?.isDirectory()) await this.add(path, depth + 1);
+          if (found[index]?.isDirectory()) await add(path, depth + 1);
         }
       }
     } finally {
       await folder.close();
     }
+  };
+  for (const folder of folders) {
+    const real = await realpath(folder).catch(() => undefined);
+    if (real !== undefined) await add(real, 0);
   }
+  return use;
+}
 
-  #count(stats: Stats): void {
-    if (stats.nlink > 1 && !stats.isDirectory()) {
-      const id = `${stats.dev}:${stats.ino}`;
-      if (this.#linked.has(id)) return;
-      this.#linked.add(id);
-    }
-    const bytes = bytesOnDisk(stats);
-    this.use.bytes += bytes;
-    if (stats.ctimeMs >= this.#options.since) this.use.fresh += bytes;
-  }
-
-  async *#namesIn(folder: OpenPath): AsyncGenerator<readonly string[]> {
-    const opened = await opendir(folder.at)
-      .catch(async (error: unknown) => {
-        if (codeOf(error) !== 'EACCES' || !this.#options.opensUnreadable) throw error;
-        await chmod(folder.at, READ_BY_OWNER);
-        return opendir(folder.at);
-      })
-      .catch(() => undefined);
-    if (opened === undefined) return;
-    let batch: string[] = [];
-    for await (const { name } of opened) {
-      batch.push(name);
-      if (batch.length < BATCH) continue;
-      yield batch;
-      batch = [];
-    }
+async function* namesIn(folder: OpenPath, opensUnreadable: boolean): AsyncGenerator<readonly string[]> {
+  const opened = await opendir(folder.at)
+    .catch(async (error: unknown) => {
+      if (codeOf(error) !== 'EACCES' || !opensUnreadable) throw error;
+      await chmod(folder.at, READ_BY_OWNER);
+      return opendir(folder.at);
+    })
+    .catch(() => undefined);
+  if (opened === undefined) return;
+  let batch: string[] = [];
+  for await (const { name } of opened) {
+    batch.push(name);
+    if (batch.length < BATCH) continue;
     yield batch;
+    batch = [];
   }
+  yield batch;
 }
 
 /** Returns the bytes of one entry; at least `ENTRY_BYTES`. */

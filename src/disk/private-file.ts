@@ -34,7 +34,10 @@ export class PrivateFile {
     try {
       await using handle = await open(this.path, 'r');
       const { mode } = await handle.stat();
-      if ((mode & OTHERS_PERMISSIONS) !== 0 && process.platform !== 'win32') throw this.#readableByOthers();
+      if ((mode & OTHERS_PERMISSIONS) !== 0 && process.platform !== 'win32') {
+        const text = `The ${this.#options.title} ${this.path} can be read by other users.`;
+        throw new LangoError('unavailable', text, { hint: `Run: chmod 600 ${this.path}` });
+      }
       return await handle.readFile('utf8');
     } catch (error) {
       if (NO_SUCH_FILE.has(codeOf(error) ?? '')) return undefined;
@@ -90,13 +93,6 @@ export class PrivateFile {
   async #syncFolder(): Promise<void> {
     await using folder = await open(dirname(this.path), 'r');
     await folder.sync();
-  }
-
-  #readableByOthers(): LangoError {
-    const { title } = this.#options;
-    return new LangoError('unavailable', `The ${title} ${this.path} can be read by other users.`, {
-      hint: `Run: chmod 600 ${this.path}`,
-    });
   }
 
   #unusable(cause: unknown): LangoError {

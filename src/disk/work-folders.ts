@@ -57,10 +57,8 @@ function ownFolderName(scope: Scope): string {
 }
 
 function missingWorkspace(cause: unknown): LangoError {
-  return new LangoError('unavailable', 'The workspace folder is missing.', {
-    hint: 'The operator of the server must create it; workspace in the configuration names it.',
-    cause,
-  });
+  const hint = 'The operator of the server must create it; workspace in the configuration names it.';
+  return new LangoError('unavailable', 'The workspace folder is missing.', { hint, cause });
 }
 
 async function makeOwnFolder(root: string, name: string): Promise<void> {
@@ -72,9 +70,8 @@ async function makeOwnFolder(root: string, name: string): Promise<void> {
   }
   const [made, { uid, gid }] = await Promise.all([lstat(folder), stat(root)]);
   if (!made.isDirectory()) {
-    throw new LangoError('unavailable', `${name} in the workspace is not a folder.`, {
-      hint: 'The operator of the server must remove it.',
-    });
+    const hint = 'The operator of the server must remove it.';
+    throw new LangoError('unavailable', `${name} in the workspace is not a folder.`, { hint });
   }
   // A root server runs commands as the owner of the root.
   if (process.getuid?.() === 0 && made.uid !== uid) await lchown(folder, uid, gid);

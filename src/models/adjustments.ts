@@ -224,9 +224,8 @@ const isImage = (part: Part): part is Image =>
 
 function imagesIn(message: ModelMessage): readonly Image[] {
   if (message.role === 'user') return message.parts.filter(isImage);
-  return message.role === 'results'
-    ? message.results.flatMap(({ images = [] }) => images.filter(isImage))
-    : [];
+  if (message.role !== 'results') return [];
+  return message.results.flatMap(({ images = [] }) => images.filter(isImage));
 }
 
 const hashOf = ({ bytes }: Image): string => createHash('sha256').update(bytes).digest('base64url');

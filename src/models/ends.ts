@@ -86,8 +86,9 @@ export function toAnswer(
     new ModelFailure('empty', `${endpoint.place} gave an empty answer${why}.`, { again, usage });
   switch (end) {
     case 'whole': {
-      if (isEmpty(content)) throw empty('', EMPTY);
       const stopReason = functionCalls(content).length > 0 ? 'function-calls' : 'end';
+      // A person or a function would get nothing: thoughts are no answer.
+      if (stopReason === 'end' && answerText(content).trim() === '') throw empty('', EMPTY);
       return { content: content.map(asWhole), stopReason, usage };
     }
     case 'limit':
@@ -121,11 +122,6 @@ const MALFORMED = {
   note: '[Your last call could not be read. Call the function again, with one JSON object as its arguments, or answer.]',
   times: 2,
 };
-
-/** Whether a person or a function would get nothing: thoughts are no answer. */
-function isEmpty(content: readonly AnswerBlock[]): boolean {
-  return answerText(content).trim() === '' && functionCalls(content).length === 0;
-}
 
 /** Removes the mark of an open call: the vendor says that the output is whole. */
 function asWhole(block: AnswerBlock): AnswerBlock {

@@ -1,5 +1,5 @@
 import { countIn, objectsIn, textIn, type JsonObject } from '../core/json.js';
-import type { AnswerBlock } from '../core/model.js';
+import type { AnswerBlock, ModelRequest } from '../core/model.js';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { toAnswer, type Ended } from './ends.js';
@@ -11,6 +11,7 @@ import { Deadline } from '../core/time.js';
 import { keepableObject, withOwnIds } from './conversation.js';
 import type { OutputEvent } from './retry.js';
 import { withoutThoughts, type ThoughtSplitter } from './thoughts.js';
+import type { VendorContext } from './vendor.js';
 
 /** Assembles the events of a vendor's stream into an output. */
 export interface OutputReader<Event = ServerEvent> {
@@ -25,15 +26,11 @@ export interface OutputReader<Event = ServerEvent> {
 export const opaque = (block: JsonObject): AnswerBlock => ({ type: 'opaque', provider: '', block });
 
 /** One request and its streamed output. */
-export interface Exchange<Event = ServerEvent> {
+export interface Exchange<Event = ServerEvent>
+  extends Pick<VendorContext<unknown>, 'origin' | 'endpoint' | 'silenceMs'>, Pick<ModelRequest, 'signal'> {
   readonly reader: OutputReader<Event>;
   /** Gets the text of the output. A part that continues another one has the same splitter. */
   readonly splitter: ThoughtSplitter;
-  /** The name of the model in its opaque blocks. */
-  readonly origin: string;
-  readonly endpoint: Endpoint;
-  readonly signal: AbortSignal;
-  readonly silenceMs: number;
   /** The most tokens of the output, as the request tells the server. */
   readonly maxTokens: number;
   /** Sends the request, and yields the events of its response until the signal of the watch aborts. */

@@ -168,19 +168,16 @@ export function responseFailure(
   return vendorFailure(error, endpoint);
 }
 
+const ASKED_WAIT = /(?:try again|retry|wait|available)\D{0,20}?((?:[\d.]+ ?(?:ms|[dhms])(?![a-z]) ?)+)/i;
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 
 /** The wait that a text asks for: "try again in 7m12.5s", `"retryDelay":"34s"`; undefined when it asks for none. */
 function waitIn(said: string): number | undefined {
-  const asked = /(?:try again|retry|wait|available)\D{0,20}?((?:[\d.]+ ?(?:ms|[dhms])(?![a-z]) ?)+)/i.exec(
-    said,
-  )?.[1];
+  const [, asked] = ASKED_WAIT.exec(said) ?? [];
   if (asked === undefined) return undefined;
-  const parts = asked.matchAll(/([\d.]+) ?(ms|[dhms])/gi);
-  const ms = [...parts].map(
-    ([, count, unit]) => Number(count) * UNITS[unit!.toLowerCase() as keyof typeof UNITS],
-  );
-  const sum = ms.reduce((all, one) => all + one, 0);
+  let sum = 0;
+  for (const [, count, unit] of asked.matchAll(/([\d.]+) ?(ms|[dhms])/gi))
+    sum += Number(count) * UNITS[unit!.toLowerCase() as keyof typeof UNITS];
   return Number.isFinite(sum) ? sum : undefined;
 }
 

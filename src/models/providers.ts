@@ -6,10 +6,8 @@ import { createOfflineProvider } from './offline/provider.js';
 import type { OpenaiOptions } from './openai/provider.js';
 import { windowTokensOf } from './prices.js';
 
-type OwnOptions = 'model' | 'apiKey' | 'timeoutMs' | 'fetch' | 'logger';
-
 /** The settings of a model, without its secrets. */
-interface ModelSettings extends Omit<OpenaiOptions, OwnOptions> {
+interface ModelSettings extends Omit<OpenaiOptions, 'model' | 'apiKey' | 'timeoutMs' | 'fetch' | 'logger'> {
   readonly provider: 'offline' | 'anthropic' | 'openai' | 'ai-sdk';
   readonly name?: string | undefined;
   readonly timeoutSeconds: number;

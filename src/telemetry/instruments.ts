@@ -1,4 +1,5 @@
 import type * as PromClient from 'prom-client';
+import { mapMembers } from '../core/json.js';
 
 /** Each counter with its help and its labels, as words. No label ever names an owner, a task or a context. */
 const COUNTERS = {
@@ -46,9 +47,9 @@ type Labels = Readonly<Record<string, string>>;
 /** The registry of this node's metrics. Each label keeps at most 200 values; later ones are counted as "other". */
 export class Instruments {
   readonly #registry: PromClient.Registry;
-  readonly #counters = new Map<string, PromClient.Counter>();
-  readonly #histograms = new Map<string, PromClient.Histogram>();
-  readonly #gauges = new Map<string, PromClient.Gauge>();
+  readonly #counters: Readonly<Record<string, PromClient.Counter>>;
+  readonly #histograms: Readonly<Record<string, PromClient.Histogram>>;
+  readonly #gauges: Readonly<Record<string, PromClient.Gauge>>;
   readonly #known = new Map<string, Set<string>>();
 
   constructor(prom: typeof PromClient) {
@@ -56,11 +57,10 @@ export class Instruments {
     const of = ([name, help, labels]: readonly [string, string, string?]) => {
       return { name, help: `${help}.`, labelNames: labels?.split(' ') ?? [], registers: [this.#registry] };
     };
-    for (const [key, text] of Object.entries(COUNTERS)) this.#counters.set(key, new prom.Counter(of(text)));
-    for (const [key, text] of Object.entries(GAUGES)) this.#gauges.set(key, new prom.Gauge(of(text)));
-    for (const [key, text] of Object.entries(HISTOGRAMS)) {
-      this.#histograms.set(key, new prom.Histogram({ ...of(text), buckets: BUCKETS_SECONDS }));
-    }
+    const buckets = BUCKETS_SECONDS;
+    this.#counters = mapMembers(COUNTERS, (text) => new prom.Counter(of(text)));
+    this.#gauges = mapMembers(GAUGES, (text) => new prom.Gauge(of(text)));
+    this.#histograms = mapMembers(HISTOGRAMS, (text) => new prom.Histogram({ ...of(text), buckets }));
     // Process and Node.js: memory, CPU, event loop lag.
     prom.collectDefaultMetrics({ register: this.#registry });
   }
@@ -70,16 +70,16 @@ export class Instruments {
   }
 
   count(name: keyof typeof COUNTERS, labels: Labels, by = 1): void {
-    this.#counters.get(name)!.inc(this.#bounded(labels), by);
+    this.#counters[name]!.inc(this.#bounded(labels), by);
   }
 
   time(name: keyof typeof HISTOGRAMS, labels: Labels, ms: number): void {
-    this.#histograms.get(name)!.observe(this.#bounded(labels), Math.max(0, ms) / 1_000);
+    this.#histograms[name]!.observe(this.#bounded(labels), Math.max(0, ms) / 1_000);
   }
 
   /** Replaces all readings of a gauge. */
   set(name: keyof typeof GAUGES, readings: readonly (readonly [Labels, number])[]): void {
-    const gauge = this.#gauges.get(name)!;
+    const gauge = this.#gauges[name]!;
     gauge.reset();
     for (const [labels, value] of readings) gauge.inc(this.#bounded(labels), value);
   }
@@ -89,13 +89,11 @@ export class Instruments {
   }
 
   #bounded(labels: Labels): Record<string, string> {
-    return Object.fromEntries(
-      Object.entries(labels).map(([name, value]) => {
-        const known = this.#known.get(name) ?? new Set();
-        if (known.size < MAX_LABEL_VALUES && value.length <= MAX_LABEL_LENGTH) known.add(value);
-        this.#known.set(name, known);
-        return [name, known.has(value) ? value : 'other'];
-      }),
-    );
+    return mapMembers(labels, (value, name) => {
+      const known = this.#known.get(name) ?? new Set();
+      if (known.size < MAX_LABEL_VALUES && value.length <= MAX_LABEL_LENGTH) known.add(value);
+      this.#known.set(name, known);
+      return known.has(value) ? value : 'other';
+    });
   }
 }

@@ -20,8 +20,6 @@ export interface MetricsOptions {
   readonly mayRead: (caller: Caller) => boolean; // Whether a caller with a token may read them.
 }
 
-export type SentResponse = Readonly<{ method: string; status: number; ms: number }>;
-
 /** Rejects with `not-supported` without the package `prom-client`. */
 export async function openMetrics(options: MetricsOptions): Promise<Metrics> {
   const client = await loadPackage('prom-client', () => import('prom-client'));
@@ -60,7 +58,7 @@ export class Metrics {
     };
   }
 
-  recordResponse({ method, status, ms }: SentResponse): void {
+  recordResponse({ method, status, ms }: Readonly<{ method: string; status: number; ms: number }>): void {
     this.#instruments.count('httpRequests', { method, status: String(status) });
     this.#instruments.time('httpSeconds', { method }, ms);
   }
@@ -83,13 +81,12 @@ export class Metrics {
     const { openTasks, peers, pushes, streams } = this.#sources;
     const tasks = ((await openTasks?.()) ?? []).map(({ value, ...labels }) => [labels, value] as const);
     const states = (peers?.() ?? []).map(({ name, state }) => [{ peer: name, state }, 1] as const);
-    const webhooks = Object.entries((await pushes?.()) ?? {});
+    const webhooks = Object.entries((await pushes?.()) ?? {}).map(
+      ([state, count]) => [{ state }, count] as const,
+    );
     this.#instruments.set('openTasks', tasks);
     this.#instruments.set('peers', states);
-    this.#instruments.set(
-      'webhooks',
-      webhooks.map(([state, count]) => [{ state }, Number(count)]),
-    );
+    this.#instruments.set('webhooks', webhooks);
     this.#instruments.set('streams', [[{}, streams?.() ?? 0]]);
   }
 

@@ -53,14 +53,13 @@ export function createTaskTraces({ tasks }: { readonly tasks: Tasks }) {
 
 type OpenSpan = { -readonly [Key in keyof Span]: Span[Key] } & { attributes: Record<string, Attribute> };
 
+const readEvents = (tasks: Pick<Journal, 'read'>, { id, head }: TaskRecord) =>
+  readPages(tasks, id, { after: 0, head, size: EVENTS_PER_READ });
+
 /** Reads the spans of a task, its own first: at most `MAX_SPANS`, and more from its last read. */
 async function spansOf(tasks: Tasks, task: TaskRecord): Promise<readonly OpenSpan[]> {
   const projection = new Projection(task);
-  for await (const events of readPages(tasks, task.id, {
-    after: 0,
-    head: task.head,
-    size: EVENTS_PER_READ,
-  })) {
+  for await (const events of readEvents(tasks, task)) {
     for (const event of events) projection.read(event);
     if (projection.spans.length > MAX_SPANS) break;
   }
@@ -74,7 +73,7 @@ export async function endedSpans(
   { after, content }: { readonly after: number; readonly content: boolean },
 ): Promise<readonly Span[]> {
   const projection = new Projection(task, content);
-  for await (const events of readPages(tasks, task.id, { after: 0, head: task.head, size: EVENTS_PER_READ }))
+  for await (const events of readEvents(tasks, task))
     for (const event of events) {
       projection.read(event);
       if (event.seq === after) projection.ended.length = 0;
@@ -255,18 +254,15 @@ class Projection {
 
 /** Tokens and cost, including the tasks below. Costs in several currencies are left out. */
 function usageOf({ input, output, cached, written, rows = [] }: Usage): Record<string, Attribute> {
-  const tokens = {
-    ...{ 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output },
-    ...(cached > 0 && { 'gen_ai.usage.cache_read.input_tokens': cached }),
-    ...(written && { 'gen_ai.usage.cache_creation.input_tokens': written }),
-  };
   const nodes = new Set(rows.map(({ node }) => node));
   const currencies = new Set(rows.map(({ currency }) => currency));
   const [currency] = currencies;
   const isPriced = currencies.size === 1 && rows.every(({ cost }) => cost !== undefined);
   const cost = rows.reduce((sum, row) => Math.round((sum + (row.cost ?? 0)) * 1e9) / 1e9, 0);
   return {
-    ...tokens,
+    ...{ 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output },
+    ...(cached > 0 && { 'gen_ai.usage.cache_read.input_tokens': cached }),
+    ...(written && { 'gen_ai.usage.cache_creation.input_tokens': written }),
     ...(nodes.size > 0 && { 'lango.nodes': [...nodes].join(' ') }),
     ...(isPriced && currency !== undefined && { 'lango.cost': cost, 'lango.currency': currency }),
   };

@@ -134,15 +134,14 @@ class TaskMeter {
 
   #readTurnEnd(task: Observed, { stopReason, usage }: BodyOf<'turn-end'>, now: number): void {
     const { agent, turn } = task;
-    const model = usage.rows?.[0]?.model ?? '';
-    this.#instruments.count('modelCalls', { agent, model, outcome: stopReason });
+    const { rows = [] } = usage;
+    this.#instruments.count('modelCalls', { agent, model: rows[0]?.model ?? '', outcome: stopReason });
     if (turn) this.#instruments.time('modelSeconds', { agent }, now - turn.at);
     task.turn = undefined;
-    for (const row of usage.rows ?? []) {
+    for (const { model, currency, cost, ...tokens } of rows) {
       for (const type of ['input', 'output', 'cached', 'written'] as const)
-        this.#instruments.count('tokens', { agent, model: row.model, type }, row[type] ?? 0);
-      const { model: by, currency, cost } = row;
-      if (cost !== undefined) this.#instruments.count('cost', { agent, model: by, currency }, cost);
+        this.#instruments.count('tokens', { agent, model, type }, tokens[type] ?? 0);
+      if (cost !== undefined) this.#instruments.count('cost', { agent, model, currency }, cost);
     }
   }
 

@@ -29,11 +29,11 @@ describe('partitioning of tools', () => {
     ['librarian', ['save_knowledge_data', 'create_skill_new', 'save_learning']],
   ];
   it.each(cases)('P1 gives the %s its tools %j', (role, names) => {
-    expect(namesByRole(partitionTools(named(...names)))).toEqual({ [role]: names });
+    expect(namesByRole(partitionTools(named(...names), agentSpecs.standard))).toEqual({ [role]: names });
   });
 
   it('P2 P3 keeps unmatched tools apart, in one of seven fields', () => {
-    const sets = partitionTools(named('weather', 'exec'));
+    const sets = partitionTools(named('weather', 'exec'), agentSpecs.standard);
     expect(Object.keys(sets).sort()).toEqual(
       ['chronicler', 'librarian', 'navigator', 'operator', 'planner', 'unmatched', 'vault'].sort(),
     );
@@ -49,7 +49,8 @@ describe('partitioning of tools', () => {
   });
 
   it('P4 gives the planner no tool', () => {
-    expect(partitionTools(named('plan', 'planner_do', 'exec')).planner).toEqual([]);
+    const sets = partitionTools(named('plan', 'planner_do', 'exec'), agentSpecs.standard);
+    expect(sets['planner']).toEqual([]);
   });
 
   it('P5 gives unmatched tools of the classic roster to the executor', () => {

@@ -46,10 +46,8 @@ export function findPackage(name: string, folders: readonly string[]): string {
       throw unusable(name, errorText(error), error);
     }
   }
-  const text = `The package ${name} of a model is not installed.`;
-  throw new LangoError('invalid-config', text, {
-    hint: `Run: npm install --prefix ${folders[0]} ${packageOf(name)}`,
-  });
+  const hint = `Run: npm install --prefix ${folders[0]} ${packageOf(name)}`;
+  throw new LangoError('invalid-config', `The package ${name} of a model is not installed.`, { hint });
 }
 
 /** The file that an import of the package would load, by the `exports` in its package.json: `require` finds another, or none. */
@@ -75,10 +73,7 @@ export const vendorOf = (name: string): string =>
   /^@(?!ai-sdk\/)([^/]*)|([^/]*)$/.exec(packageOf(name))![0].replace('@', '');
 
 /** Loads a package from its file and makes a model. Throws `invalid-config` when it cannot. */
-export async function loadModel(
-  file: string,
-  { package: name, model, factory, options }: PackageModel,
-): Promise<KnownModel> {
+export async function loadModel(file: string, { package: name, model, factory, options }: PackageModel) {
   const loaded = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
   const create = factoryOf(loaded, name, factory);
   const provider = create({ ...DEFAULT_OPTIONS[name], ...options }) as Provider;
@@ -89,11 +84,7 @@ export async function loadModel(
 type Factory = (settings: unknown) => unknown;
 type Provider = Factory & { languageModel?(model: string): unknown };
 
-function factoryOf(
-  loaded: Readonly<Record<string, unknown>>,
-  name: string,
-  given: string | undefined,
-): Factory {
+function factoryOf(loaded: Readonly<Record<string, unknown>>, name: string, given: string | undefined) {
   const isFactory = (key: string): boolean => typeof loaded[key] === 'function';
   const names = Object.keys(loaded).filter((key) => /^create[A-Z]/.test(key) && isFactory(key));
   const wanted = given === undefined ? names : [given].filter(isFactory);

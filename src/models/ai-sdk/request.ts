@@ -60,10 +60,7 @@ export function toCallOptions(request: ModelRequest, context: CallContext): Lang
  * Has the Responses API store nothing, as the journal has all: with stored outputs, packages send references in place of
  * calls, whose ids are not those of this request.
  */
-function withoutStoring(
-  { provider }: CallContext['model'],
-  given: SharedV4ProviderOptions,
-): SharedV4ProviderOptions {
+function withoutStoring({ provider }: CallContext['model'], given: SharedV4ProviderOptions) {
   const name = /^(openai|azure)\.responses$/.exec(provider)?.[1];
   return name ? { ...given, [name]: { store: false, ...given[name] } } : given;
 }
@@ -79,10 +76,7 @@ const CACHE_MARKS: readonly (readonly [RegExp, SharedV4ProviderOptions])[] = [
 ];
 
 /** One message, since many chat templates accept a single one of the system; two, where the stable part is marked. */
-function systemMessages(
-  system: ModelRequest['system'],
-  mark: SharedV4ProviderOptions | undefined,
-): readonly Message[] {
+function systemMessages(system: ModelRequest['system'], mark: SharedV4ProviderOptions | undefined) {
   const last = mark ? system.findLastIndex((block) => block.stable) + 1 : 0;
   const messages = [system.slice(0, last), system.slice(last)].map((blocks, at) =>
     marked([{ role: 'system', content: systemText(blocks) }], at === 0 ? mark : undefined),

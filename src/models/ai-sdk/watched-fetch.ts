@@ -36,10 +36,7 @@ const LAST =
 /** More than the longest mark. */
 const TAIL_CHARACTERS = 64;
 
-async function* watchedBody(
-  body: ReadableStream<Uint8Array>,
-  call: WatchedCall,
-): AsyncGenerator<Uint8Array, void> {
+async function* watchedBody(body: ReadableStream<Uint8Array>, call: WatchedCall) {
   // The body of node-fetch is no web stream.
   const reader = ('getReader' in body ? body : ReadableStream.from<Uint8Array>(body)).getReader();
   const cancel = (): Promise<void> => reader.cancel().catch(() => undefined);

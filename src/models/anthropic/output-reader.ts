@@ -1,5 +1,5 @@
-import { countIn, defined, objectIn, textIn, type JsonObject } from '../../core/json.js';
-import type { AnswerBlock, Usage } from '../../core/model.js';
+import { countIn, objectIn, textIn, type JsonObject } from '../../core/json.js';
+import type { AnswerBlock } from '../../core/model.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import { isEnd, type Ended } from '../ends.js';
 import { opaque, OutputBounds, parseEvent, usageOf, type OutputReader } from '../exchange.js';
@@ -42,9 +42,11 @@ export class AnthropicOutputReader implements OutputReader {
         return this.#begin(countIn(event.index), objectIn(event.content_block));
       case 'content_block_delta':
         return this.#grow(countIn(event.index), objectIn(event.delta));
-      case 'content_block_stop':
-        this.#close(countIn(event.index));
+      case 'content_block_stop': {
+        const draft = this.#drafts.get(countIn(event.index));
+        if (draft) draft.isOpen = false;
         break;
+      }
       case 'message_delta': {
         const reason = objectIn(event.delta).stop_reason;
         this.#count(event.usage);
@@ -64,28 +66,21 @@ export class AnthropicOutputReader implements OutputReader {
   ended(): Ended {
     // In the order in which the model wrote them.
     const drafts = [...this.#drafts].sort(([a], [b]) => a - b).map(([, draft]) => draft);
+    const counts = this.#counts;
+    // The vendor counts the tokens written to and read from the cache apart from `input_tokens`.
+    const cached = countIn(counts.cache_read_input_tokens);
+    const written = countIn(counts.cache_creation_input_tokens);
+    const input = countIn(counts.input_tokens) + written + cached;
+    const { category, explanation } = this.#stopDetails;
+    // Why the vendor's classifiers refused: "bio: …".
+    const refusal = [textIn(category), textIn(explanation)].filter(Boolean).join(': ');
     return {
       reason: this.#stopReason ?? '',
       isAccountedFor: this.#isAccountedFor,
       content: drafts.flatMap((draft) => this.#finished(draft)),
-      usage: this.#usage(),
-      ...defined({ refusal: this.#refusal() }),
+      usage: usageOf({ input, output: counts.output_tokens, cached, written }),
+      ...(refusal && { refusal }),
     };
-  }
-
-  /** Why the vendor's classifiers refused: "bio: …". */
-  #refusal(): string | undefined {
-    const { category, explanation } = this.#stopDetails;
-    return [textIn(category), textIn(explanation)].filter(Boolean).join(': ') || undefined;
-  }
-
-  /** Adds the tokens written to and read from the cache to the input: the vendor counts them apart from `input_tokens`. */
-  #usage(): Usage {
-    const counts = this.#counts;
-    const cached = countIn(counts.cache_read_input_tokens);
-    const written = countIn(counts.cache_creation_input_tokens);
-    const input = countIn(counts.input_tokens) + written + cached;
-    return usageOf({ input, output: counts.output_tokens, cached, written });
   }
 
   /** Later counts are totals and replace earlier ones. A null leaves the earlier count. */
@@ -115,11 +110,6 @@ export class AnthropicOutputReader implements OutputReader {
     if (delta.type === 'thinking_delta') append('thinking');
     if (delta.type === 'signature_delta') draft.block = { ...block, signature: textIn(delta.signature) };
     return '';
-  }
-
-  #close(index: number): void {
-    const draft = this.#drafts.get(index);
-    if (draft) draft.isOpen = false;
   }
 
   #finished({ block, inputText, isOpen }: Draft): readonly AnswerBlock[] {

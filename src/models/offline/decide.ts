@@ -1,10 +1,9 @@
-import { isJsonObject } from '../../core/json.js';
+import { listIn, objectIn, textIn } from '../../core/json.js';
 import { textOf } from '../../core/message.js';
-import type { FunctionCall, FunctionSpec, ModelMessage, ModelRequest } from '../../core/model.js';
 import { functionCalls } from '../../core/model.js';
+import type { FunctionCall, FunctionSpec, ModelMessage, ModelRequest } from '../../core/model.js';
 import { labeled, outline, quoted, readable, refusal, smallTalk, type Offers } from './texts.js';
-import { MAX_STEPS, PLAN, readRequest, TRANSFER } from './request.js';
-import type { SentenceTable, Step, ToolCall } from './request.js';
+import { MAX_STEPS, PLAN, readRequest, TRANSFER, type SentenceTable, type Step } from './request.js';
 
 /** Returns the agent that owns a tool; undefined when no agent does. */
 export type AgentOf = (tool: string) => string | undefined;
@@ -41,16 +40,10 @@ export function decide({ functions, messages }: ModelRequest, { agentOf, table }
   return work(jobs, current, { isTeam, offers });
 }
 
-interface CurrentRequest {
-  readonly text: string;
-  readonly hasAttachments: boolean;
-  readonly calls: readonly FunctionCall[]; // The calls that this model made for it so far, in order.
-  readonly resultOf: (call: FunctionCall) => Omit<DoneStep, 'job'>;
-  readonly usedIds: ReadonlySet<string>; // The ids of all calls of the conversation.
-}
+type CurrentRequest = ReturnType<typeof currentRequest>;
 
 /** Finds the newest message of the user and the calls since then. */
-function currentRequest(messages: readonly ModelMessage[]): CurrentRequest {
+function currentRequest(messages: readonly ModelMessage[]) {
   const start = messages.findLastIndex(({ role }) => role === 'user');
   const since = messages.slice(start + 1);
   const parts = messages.slice(start, start + 1).flatMap((each) => (each.role === 'user' ? each.parts : []));
@@ -58,11 +51,13 @@ function currentRequest(messages: readonly ModelMessage[]): CurrentRequest {
   return {
     text: textOf(parts.filter(({ filename }) => filename === undefined)).trim(),
     hasAttachments: parts.some(({ kind, filename }) => kind !== 'text' || filename !== undefined),
+    /** The calls that this model made for it so far, in order. */
     calls: callsIn(since).filter(({ id }) => id.startsWith(ID_PREFIX)),
-    resultOf: ({ id }) => {
+    resultOf: ({ id }: FunctionCall) => {
       const { content, isError } = results.find((result) => result.id === id) ?? NO_RESULT;
       return { text: readable(content), isError };
     },
+    /** The ids of all calls of the conversation. */
     usedIds: new Set(callsIn(messages).map(({ id }) => id)),
   };
 }
@@ -73,10 +68,9 @@ function callsIn(messages: readonly ModelMessage[]): readonly FunctionCall[] {
 
 /** The names that the delegation function takes; undefined for an agent that cannot delegate. */
 function agentsIn(functions: readonly FunctionSpec[]): readonly string[] | undefined {
-  const properties = functions.find(({ name }) => name === TRANSFER)?.parameters['properties'];
-  const agent = isJsonObject(properties) ? properties['agent_name'] : undefined;
-  const names = isJsonObject(agent) ? agent['enum'] : undefined;
-  return Array.isArray(names) ? names.map(String) : undefined;
+  const transfer = functions.find(({ name }) => name === TRANSFER);
+  const agent = objectIn(transfer?.parameters['properties'])['agent_name'];
+  return transfer && listIn(objectIn(agent)['enum']).map(String);
 }
 
 type Has = Offers['has'];
@@ -114,18 +108,13 @@ function delegation(owner: string, step: Omit<Step, 'call'>, final = true): Step
   return { ...step, call: { name: TRANSFER, arguments: { agent_name: owner, request: step.text, final } } };
 }
 
-function textArgument(call: ToolCall, name: string): string {
-  const value = call.arguments[name];
-  return typeof value === 'string' ? value : '';
-}
-
 /** Returns why a request is refused; undefined when all of its steps can be done. No step runs unless all can. */
 function obstacleTo(jobs: readonly Step[], agents: readonly string[] | undefined, offers: Offers) {
   if (jobs.length === 0) return 'The message holds no text.';
   if (jobs.length > MAX_STEPS) return `The message asks for more than ${MAX_STEPS} steps.`;
   for (const { text, call } of jobs) {
     if (!call) return `I do not understand ${quoted(text)}.`;
-    const agent = call.name === TRANSFER ? textArgument(call, 'agent_name') : undefined;
+    const agent = call.name === TRANSFER ? textIn(call.arguments['agent_name']) : undefined;
     if (agent === '') return `No agent of this server has the tool for ${quoted(text)}.`;
     if (agents && agent !== undefined && !agents.includes(agent)) {
       return `${quoted(text)} is for the agent ${agent}, which this server cannot reach. The agents are: ${agents.join(', ')}.`;
@@ -149,7 +138,7 @@ function work(
   for (const round of roundsOf(jobs)) {
     const open: Step[] = [];
     for (const job of round) {
-      const goal = job.call?.name === PLAN ? textArgument(job.call, 'goal') : undefined;
+      const goal = job.call?.name === PLAN ? textIn(job.call.arguments['goal']) : undefined;
       const call = goal === undefined ? made.shift() : undefined;
       if (goal !== undefined) done.push({ job, text: outline(goal), isError: false });
       else if (call) done.push({ job, ...current.resultOf(call) });

@@ -1,6 +1,6 @@
 import type { SentenceRow } from '../../core/capability.js';
-import type { ModelAnswer, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
 import { answerText, modelError } from '../../core/model.js';
+import type { ModelAnswer, ModelEvent, ModelProvider, ModelRequest } from '../../core/model.js';
 import { BYTES_PER_TOKEN, estimateTokens } from '../../core/text.js';
 import { outputTokens, requestTokens } from '../conversation.js';
 import type { AgentOf, Decision, OfflineRules } from './decide.js';
@@ -17,10 +17,8 @@ interface OfflineOptions {
 }
 
 /** A deterministic model of fixed rules, without key or network. It refuses what is not in its table of sentences. */
-export function createOfflineProvider({
-  sentences,
-  agentOf = () => undefined,
-}: OfflineOptions): ModelProvider {
+export function createOfflineProvider(options: OfflineOptions): ModelProvider {
+  const { sentences, agentOf = () => undefined } = options;
   let rules: OfflineRules | undefined;
   const load = async () => {
     const { createTable } = await import('./request.js');

@@ -41,7 +41,7 @@ export interface Step {
   readonly call: ToolCall | undefined; // Undefined when the sentence is not in the table.
 }
 
-export type ToolCall = Readonly<{ name: string; arguments: JsonObject }>;
+type ToolCall = Readonly<{ name: string; arguments: JsonObject }>;
 
 type Values = ReadonlyMap<string, string>;
 

@@ -76,11 +76,7 @@ function toElement(part: string): Element {
 }
 
 /** Returns the values of the placeholders when the tokens match the sentence; otherwise undefined. */
-export function matchSentence(
-  { elements, isQuestion }: Sentence,
-  text: string,
-  tokens: readonly Token[],
-): ReadonlyMap<string, string> | undefined {
+export function matchSentence({ elements, isQuestion }: Sentence, text: string, tokens: readonly Token[]) {
   const surplus = tokens.length - elements.length;
   if (surplus < 0) return undefined;
   const values = new Map<string, string>();

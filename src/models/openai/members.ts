@@ -53,7 +53,7 @@ function furtherOfCall(fragment: JsonObject): JsonObject {
 
 function without(read: RegExp, given: JsonObject): JsonObject {
   const isFurther = ([name, value]: [string, Json | undefined]): boolean =>
-    !read.test(name) && value !== null && !isEmptyList(value);
+    !read.test(name) && value !== null && !(Array.isArray(value) && value.length === 0);
   return Object.fromEntries(Object.entries(given).filter(isFurther));
 }
 
@@ -66,8 +66,6 @@ export function membersOf(block: AnswerBlock | undefined, type: MembersType): Js
 
 /** Joins the members of messages that are sent as one. */
 export const joinMembers = (all: readonly JsonObject[]): JsonObject => all.reduce(joinObjects, {});
-
-const isEmptyList = (value: Json | undefined): boolean => Array.isArray(value) && value.length === 0;
 
 function joinObjects(before: JsonObject, next: JsonObject): JsonObject {
   const joined: Record<string, Json | undefined> = { ...before };

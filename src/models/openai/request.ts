@@ -82,12 +82,11 @@ function outputLimit(maxTokens: number, { endpoint, adjusted }: Pick<BodyContext
 }
 
 function userMessages({ results, content }: UserTurn): readonly ChatCompletionMessageParam[] {
+  const ofCalls = results.map((result) => {
+    return { role: 'tool' as const, tool_call_id: result.id, content: markedText(result) };
+  });
   return [
-    ...results.map((result) => ({
-      role: 'tool' as const,
-      tool_call_id: result.id,
-      content: markedText(result),
-    })),
+    ...ofCalls,
     ...(content.length > 0 ? [{ role: 'user' as const, content: userContent(content) }] : []),
   ];
 }
@@ -104,10 +103,7 @@ function userContent(content: readonly Content[]): string | ChatCompletionConten
 }
 
 /** An answer with the further members of its message and calls, which came from the same model. */
-function assistantMessage(
-  content: readonly AnswerBlock[],
-  adjusted: BodyContext['adjusted'],
-): ChatCompletionMessageParam {
+function assistantMessage(content: readonly AnswerBlock[], adjusted: BodyContext['adjusted']) {
   const { parts, ...members } = joinMembers(content.map((block) => membersOf(block, 'chat-message')));
   const calls = functionCalls(content);
   const toolCalls = calls.map((call) => {

@@ -1,5 +1,5 @@
 import { countIn, isJsonObject, listIn, objectIn, textIn, type JsonObject } from '../../core/json.js';
-import type { AnswerBlock, Usage } from '../../core/model.js';
+import type { AnswerBlock } from '../../core/model.js';
 import { toFunctionCall } from '../conversation.js';
 import type { ServerEvent } from '../../core/server-events.js';
 import type { Ended } from '../ends.js';
@@ -66,19 +66,15 @@ export class ResponsesReader implements OutputReader {
 
   ended(): Ended {
     const drafts = [...this.#drafts].sort(([a], [b]) => a - b).map(([, draft]) => draft);
+    const { input_tokens: input, output_tokens: output, ...counts } = objectIn(this.#counts);
+    const { cached_tokens: cached, cache_write_tokens: written } = objectIn(counts.input_tokens_details);
     return {
       reason: this.#reason(),
       isAccountedFor: false,
       content: drafts.flatMap((draft) => this.#finished(draft)),
-      usage: this.#usage(),
+      usage: usageOf({ input, output, cached, written }),
       isOwnRefusal: this.#hasRefused,
     };
-  }
-
-  #usage(): Usage {
-    const { input_tokens: input, output_tokens: output, ...counts } = objectIn(this.#counts);
-    const { cached_tokens: cached, cache_write_tokens: written } = objectIn(counts.input_tokens_details);
-    return usageOf({ input, output, cached, written });
   }
 
   #keep(at: number, draft: Draft): void {

@@ -21,8 +21,8 @@ export interface ScriptedModel extends ModelProvider {
   readonly requests: readonly ModelRequest[];
 }
 
-/** Texts come in chunks of this many characters, as vendors send them. */
-const DELTA_CHARACTERS = 4;
+/** Texts come in chunks of four characters, as vendors send them. */
+const CHUNKS = /.{1,4}/gsu;
 
 /**
  * Makes a model for tests of agents. It needs no key and writes what the script says, in small chunks. A call after the last
@@ -65,5 +65,3 @@ async function* play(output: ScriptedAnswer, request: ModelRequest): AsyncGenera
   const usage = { input, output: estimateTokens(JSON.stringify(content)), cached: 0 };
   yield { type: 'end', answer: { content, stopReason: calls.length > 0 ? 'function-calls' : 'end', usage } };
 }
-
-const CHUNKS = new RegExp(`.{1,${DELTA_CHARACTERS}}`, 'gsu');
