@@ -1,4 +1,5 @@
-import { all, first, run, type Dialect, type Query, type SqlDatabase } from '../../core/sql.js';
+import { all, first, run, toPostgres } from '../../core/sql.js';
+import type { Dialect, Query, SqlDatabase, TableMigrations } from '../../core/sql.js';
 import type { Scope } from '../../core/task.js';
 import { insertInto, toParameters, toRecord, type Row } from '../../stores/records.js';
 
@@ -80,6 +81,41 @@ export const LIMIT_WINDOW_MS = 24 * 60 * 60 * 1_000;
 /** After this time, a reservation that is not signed expires. */
 export const RESERVATION_MS = 5 * 60 * 1_000;
 
+/** One row per payment intent. Amounts are whole numbers of the token's smallest unit. */
+const SQLITE = `
+  CREATE TABLE IF NOT EXISTS payments (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    key TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    chain_id INTEGER NOT NULL,
+    token TEXT NOT NULL,
+    "from" TEXT NOT NULL,
+    "to" TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    purpose TEXT NOT NULL,
+    state TEXT NOT NULL,
+    nonce INTEGER,
+    signed TEXT,
+    hash TEXT,
+    note TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (tenant, owner, key)
+  ) STRICT;
+
+  -- One transfer for each nonce of a wallet; one that was refused or failed holds it no longer.
+  CREATE UNIQUE INDEX IF NOT EXISTS payments_by_nonce ON payments (chain_id, "from", nonce)
+    WHERE nonce IS NOT NULL AND state IN ('signed', 'sent', 'confirmed');
+  CREATE INDEX IF NOT EXISTS payments_by_wallet ON payments (chain_id, "from");
+  CREATE INDEX IF NOT EXISTS payments_by_owner ON payments (tenant, owner, chain_id, created_at);
+  CREATE INDEX IF NOT EXISTS payments_refused ON payments (hash) WHERE state = 'refused';
+  CREATE INDEX IF NOT EXISTS payments_open ON payments (chain_id, "from", nonce) WHERE state IN ('signed', 'sent', 'refused');
+`;
+
+export const PAYMENT_TABLES: TableMigrations = { sqlite: [SQLITE], postgres: [toPostgres(SQLITE)] };
+
 /** Amounts are read as text, because they may exceed the exact range of a number. */
 const COLUMNS = `tenant, owner, key, kind, chain_id, token, "from", "to", CAST(amount AS TEXT) AS amount, purpose, state, nonce,
   signed, hash, note, created_at, updated_at`;
@@ -108,7 +144,7 @@ const SQL = {
   list: `SELECT ${COLUMNS} FROM payments WHERE tenant = ? AND owner = ? ORDER BY id DESC LIMIT ?`,
   transfers: `SELECT CAST(COALESCE(SUM(amount) FILTER (WHERE state IN ('signed', 'sent')), 0) AS TEXT) AS amount,
         COUNT(*) FILTER (WHERE state IN ('signed', 'sent')) AS count,
-        COALESCE(MAX(nonce) FILTER (WHERE state IN ('signed', 'sent', 'confirmed')) + 1, 0) AS next
+        COALESCE(MAX(nonce) FILTER (WHERE state IN ('signed', 'sent', 'confirmed')) + 1, 0) AS "nextNonce"
       FROM payments WHERE chain_id = ? AND "from" = ?`,
 } as const;
 
@@ -138,7 +174,17 @@ export class PaymentStore {
    * callers together never exceed `dailyLimit`.
    */
   reserve(payment: NewPayment, dailyLimit: bigint): Promise<Reservation> {
-    return this.#database.write(LOCK, (now) => reserve(payment, dailyLimit, now));
+    return this.#database.write(LOCK, function* (now): Query<Reservation> {
+      const earlier = yield* find(payment, payment.key);
+      const isOver = earlier?.state === 'reserved' && earlier.updatedAt <= now - RESERVATION_MS;
+      if (earlier && !isOver) return { kind: 'repeated', payment: earlier };
+      const { spent } = yield* spending(payment, payment.chainId, now);
+      if (spent + payment.amount > dailyLimit) return { kind: 'over-limit', spent };
+      const row = earlier
+        ? yield* first<Row>(SQL.renew, { ...payment, now })
+        : yield* first<Row>(SQL.insert, { ...payment, state: 'reserved', createdAt: now, updatedAt: now });
+      return { kind: earlier ? 'repeated' : 'reserved', payment: toPayment(row!) };
+    });
   }
 
   /**
@@ -146,8 +192,14 @@ export class PaymentStore {
    * expired or is signed, or when another transfer of the wallet has the nonce. A refused payment with the same hash becomes
    * `failed`: its transaction now belongs to this payment.
    */
-  sign(scope: Scope, key: string, form: SignedForm): Promise<boolean> {
-    return this.#database.write(LOCK, (now) => sign({ ...scope, key }, form, now));
+  sign({ tenant, owner }: Scope, key: string, { signed, nonce, hash }: SignedForm): Promise<boolean> {
+    return this.#database.write(LOCK, function* (now) {
+      const reservedSince = now - RESERVATION_MS;
+      const values = toParameters({ tenant, owner, key, signed, nonce, hash, reservedSince, now });
+      const isSigned = (yield* run(SQL.sign, values)) === 1;
+      if (isSigned) yield* run(SQL.disown, toParameters({ hash, now }));
+      return isSigned;
+    });
   }
 
   /** Changes a payment that is in one of the states `from`. Undefined, with nothing written, in another state. */
@@ -180,14 +232,9 @@ export class PaymentStore {
   /** The open transfers of a wallet on a chain. */
   async openTransfers({ chainId, from }: Pick<NewPayment, 'chainId' | 'from'>): Promise<OpenTransfers> {
     const row = await this.#database.read(() =>
-      first<{ readonly amount: string; readonly count: number; readonly next: number }>(
-        SQL.transfers,
-        chainId,
-        from,
-      ),
+      first<Omit<OpenTransfers, 'amount'> & { readonly amount: string }>(SQL.transfers, chainId, from),
     );
-    const { amount, count, next } = row!;
-    return { amount: BigInt(amount), count, nextNonce: next };
+    return { ...row!, amount: BigInt(row!.amount) };
   }
 
   /** Lists open payments of all owners on a chain, the oldest first, and transfers by nonce. */
@@ -198,30 +245,6 @@ export class PaymentStore {
   async #list(sql: string, ...values: readonly unknown[]): Promise<readonly Payment[]> {
     return (await this.#database.read(() => all<Row>(sql, ...values))).map(toPayment);
   }
-}
-
-function* reserve(payment: NewPayment, dailyLimit: bigint, now: number): Query<Reservation> {
-  const earlier = yield* find(payment, payment.key);
-  const isOver = earlier?.state === 'reserved' && earlier.updatedAt <= now - RESERVATION_MS;
-  if (earlier && !isOver) return { kind: 'repeated', payment: earlier };
-  const { spent } = yield* spending(payment, payment.chainId, now);
-  if (spent + payment.amount > dailyLimit) return { kind: 'over-limit', spent };
-  const row = earlier
-    ? yield* first<Row>(SQL.renew, { ...payment, now })
-    : yield* first<Row>(SQL.insert, { ...payment, state: 'reserved', createdAt: now, updatedAt: now });
-  return { kind: earlier ? 'repeated' : 'reserved', payment: toPayment(row!) };
-}
-
-function* sign(
-  { tenant, owner, key }: PaymentId,
-  { signed, nonce, hash }: SignedForm,
-  now: number,
-): Query<boolean> {
-  const reservedSince = now - RESERVATION_MS;
-  const values = toParameters({ tenant, owner, key, signed, nonce, hash, reservedSince, now });
-  const isSigned = (yield* run(SQL.sign, values)) === 1;
-  if (isSigned) yield* run(SQL.disown, toParameters({ hash, now }));
-  return isSigned;
 }
 
 function* find({ tenant, owner }: Scope, key: string): Query<Payment | undefined> {
