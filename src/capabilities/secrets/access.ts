@@ -7,18 +7,15 @@ import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { BorrowedSecrets, type BorrowedSecretsOptions } from './vault/borrowed-secrets.js';
 import type { OpenSealedVault } from './vault/sealed-vault.js';
 
-interface AccessParts {
-  readonly openVault: () => Promise<OpenSealedVault>;
-  /** The node that keeps the secrets of owners; undefined when this node keeps them. */
-  readonly node: KeepingNode | undefined;
-  readonly logger: Logger;
-}
-
 /**
- * Opens the access of a node to the secrets of its owners, which another node may keep. Without a vault, references to
- * secrets cannot be resolved.
+ * Opens the access of a node to the secrets of its owners, which `node` keeps, or this one where that is undefined. Without a
+ * vault, references to secrets cannot be resolved.
  */
-export async function openAccess({ openVault, node, logger }: AccessParts): Promise<SecretAccess> {
+export async function openAccess(
+  openVault: () => Promise<OpenSealedVault>,
+  node: KeepingNode | undefined,
+  logger: Logger,
+): Promise<SecretAccess> {
   const own = await openVault().then(
     ({ secrets }) => ({ guard: secrets, everywhere: secrets.everywhere }),
     (error: unknown) => {
@@ -27,8 +24,7 @@ export async function openAccess({ openVault, node, logger }: AccessParts): Prom
     },
   );
   if (!node) return own;
-  const ask = askOf(node);
-  const guard = new BorrowedSecrets({ ask, own: own.guard, ownEverywhere: own.everywhere, logger });
+  const guard = new BorrowedSecrets({ ask: askOf(node), own, logger });
   return { guard, everywhere: guard.everywhere };
 }
 

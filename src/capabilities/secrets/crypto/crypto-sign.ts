@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { LangoError } from '../../../core/errors.js';
 import type { Scope } from '../../../core/task.js';
 import { exactField } from '../../../core/tool-fields.js';
+import type { Vault } from '../../../core/vault.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
 import { readPublicKey, signBytes, verifyBytes } from './algorithms.js';
 import { isJws, signJws, verifyJws } from './jws.js';
-import { keyField, textField, type Keys } from './keys.js';
+import { keyField, requireSigning, textField } from './keys.js';
 
 const signSchema = z.strictObject({
   text: textField('What to sign'),
@@ -22,7 +23,7 @@ const FORMATS = {
   p256: 'ECDSA P-256 with SHA-256, DER in base64',
 };
 
-export function cryptoSignTool(keys: Keys): Tool {
+export function cryptoSignTool(vault: Vault): Tool {
   return defineTool({
     name: 'crypto_sign',
     description: 'Signs a text with a named key (ed25519 or p256).',
@@ -31,7 +32,7 @@ export function cryptoSignTool(keys: Keys): Tool {
     effect: 'pure',
     danger: 'moderate',
     async execute({ text, key: name, format }, scope) {
-      const signing = await keys.requireSigning(scope, name);
+      const signing = await requireSigning(vault, scope, name);
       const { algorithm } = signing;
       if (format === 'jws') {
         const jws = await signJws(signing, name, text);
@@ -62,14 +63,14 @@ const verifySchema = z.strictObject({
 
 type VerifyInput = z.infer<typeof verifySchema>;
 
-export function cryptoVerifyTool(keys: Keys): Tool {
+export function cryptoVerifyTool(vault: Vault): Tool {
   return defineTool({
     name: 'crypto_verify',
     description: 'Verifies a signature with a named key or a given public key. Returns valid: true or false.',
     schema: verifySchema,
     effect: 'pure',
     async execute(input, scope) {
-      const verifying = await publicKeyOf(input, keys, scope);
+      const verifying = await publicKeyOf(input, vault, scope);
       const { algorithm } = verifying;
       const { signature, text } = input;
       if (isJws(signature)) {
@@ -89,11 +90,11 @@ export function cryptoVerifyTool(keys: Keys): Tool {
   });
 }
 
-async function publicKeyOf({ key: name, publicKey }: VerifyInput, keys: Keys, scope: Scope) {
+async function publicKeyOf({ key: name, publicKey }: VerifyInput, vault: Vault, scope: Scope) {
   if (publicKey !== undefined && name === undefined) return readPublicKey(publicKey);
   if (name === undefined || publicKey !== undefined) {
     throw new LangoError('invalid-input', 'key, publicKey: give exactly one of the two.');
   }
-  const { algorithm, key } = await keys.requireSigning(scope, name);
+  const { algorithm, key } = await requireSigning(vault, scope, name);
   return { key: createPublicKey(key), algorithm };
 }

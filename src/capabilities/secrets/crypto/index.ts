@@ -4,31 +4,35 @@ import { defineTool, type Tool } from '../../../core/tool.js';
 import { generateKey, KEY_ALGORITHMS } from './algorithms.js';
 import { cryptoDecryptTool, cryptoEncryptTool, cryptoHashTool } from './crypto-encrypt.js';
 import { cryptoSignTool, cryptoVerifyTool } from './crypto-sign.js';
-import { keyField, Keys } from './keys.js';
+import { describedKey, keyField } from './keys.js';
 
 /** The tools that hash, sign and encrypt. Private keys stay in `vault`; decrypted text is stored in `secrets`. */
 export function createCryptoTools(vault: Vault, secrets: SecretStore): readonly Tool[] {
-  const keys = new Keys(vault);
   return [
     cryptoHashTool(),
-    cryptoKeysTool(keys),
-    cryptoCreateKeyTool(keys),
-    cryptoSignTool(keys),
-    cryptoVerifyTool(keys),
-    cryptoEncryptTool(keys),
-    cryptoDecryptTool(keys, secrets),
+    cryptoKeysTool(vault),
+    cryptoCreateKeyTool(vault),
+    cryptoSignTool(vault),
+    cryptoVerifyTool(vault),
+    cryptoEncryptTool(vault),
+    cryptoDecryptTool(vault, secrets),
   ];
 }
 
-function cryptoKeysTool(keys: Keys): Tool {
+function cryptoKeysTool(vault: Vault): Tool {
   return defineTool({
     name: 'crypto_keys',
     description: 'Lists the keys with their algorithms and public parts. Private parts are never returned.',
     schema: z.strictObject({}),
     effect: 'pure',
     async execute(_input, scope) {
-      const list = await keys.list(scope);
-      return { content: list.length === 0 ? 'There are no keys.' : { keys: list } };
+      const items = await vault.list(scope, 'key');
+      if (items.length === 0) return { content: 'There are no keys.' };
+      const described = items.map(async ({ name }) => {
+        const entry = await vault.get(scope, 'key', name).catch(() => undefined);
+        return entry ? describedKey(entry) : { name, damaged: 'it cannot be read any more' };
+      });
+      return { content: { keys: await Promise.all(described) } };
     },
   });
 }
@@ -41,7 +45,7 @@ const createKeySchema = z.strictObject({
     .describe('ed25519 (default) and p256 sign; aes256 encrypts'),
 });
 
-function cryptoCreateKeyTool(keys: Keys): Tool {
+function cryptoCreateKeyTool(vault: Vault): Tool {
   return defineTool({
     name: 'crypto_create_key',
     description:
@@ -51,8 +55,12 @@ function cryptoCreateKeyTool(keys: Keys): Tool {
     effect: 'keyed',
     danger: 'safe',
     async execute({ name, algorithm }, { key: call, ...scope }) {
+      // A repeated call returns the key that it created.
+      const known = await vault.get(scope, 'key', name);
+      if (known?.metadata['call'] === call) return { content: { created: describedKey(known) } };
       const value = generateKey(algorithm);
-      return { content: { created: await keys.create(scope, { name, algorithm, call, value }) } };
+      const item = await vault.put(scope, { kind: 'key', name, value, metadata: { algorithm, call } }, 0);
+      return { content: { created: describedKey({ ...item, value }) } };
     },
   });
 }

@@ -2,7 +2,7 @@ import { BoundedCache } from '../../../core/bounded-cache.js';
 import { LangoError } from '../../../core/errors.js';
 import type { Logger } from '../../../core/logger.js';
 import { referencedSecrets, replaceReferences } from '../../../core/secrets.js';
-import type { Scrubber, SecretGuard, SecretUse } from '../../../core/secrets.js';
+import type { Scrubber, SecretAccess, SecretGuard, SecretUse } from '../../../core/secrets.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
 import { both } from '../../../scrub/scrubber.js';
 import { ScrubbedValues } from './value-scrubber.js';
@@ -10,9 +10,8 @@ import { ScrubbedValues } from './value-scrubber.js';
 export interface BorrowedSecretsOptions {
   /** Asks the node that stores the secrets for a value. Rejects with `not-found`, `forbidden` or `unavailable`. */
   readonly ask: (scope: Scope, name: string, use: SecretUse) => Promise<string>;
-  /** The scrubbers of the secrets in this node's own vault, which are searched for too. */
-  readonly own: Pick<SecretGuard, 'scrubber'>;
-  readonly ownEverywhere: Scrubber;
+  /** The access to the secrets in this node's own vault, which are searched for too. */
+  readonly own: SecretAccess;
   readonly logger: Logger;
 }
 
@@ -37,11 +36,11 @@ export class BorrowedSecrets implements SecretGuard {
 
   /** The scrubber for the log, which removes the secrets of all owners. */
   get everywhere(): Scrubber {
-    return both(this.#options.ownEverywhere, this.#held.everywhere);
+    return both(this.#options.own.everywhere, this.#held.everywhere);
   }
 
   scrubber(scope: Scope): Scrubber {
-    return both(this.#options.own.scrubber(scope), this.#held.scrubber(scope));
+    return both(this.#options.own.guard.scrubber(scope), this.#held.scrubber(scope));
   }
 
   async resolve(scope: Scope, text: string, use: SecretUse): Promise<string> {

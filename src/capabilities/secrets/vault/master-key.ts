@@ -18,12 +18,6 @@ export interface MasterKey {
 
 type PassphraseSource = Extract<MasterSource, { readonly kind: 'passphrase' }>;
 
-/** A master key that will replace the current one. */
-export interface NextMasterKey extends MasterKey {
-  /** Makes this key the only one. Call it once the vault is encrypted under this key. */
-  finish(): Promise<void>;
-}
-
 /** The cost N of scrypt. It takes 128 MiB and about half a second. */
 const SCRYPT_COST = 2 ** 17;
 const SCRYPT_BLOCK = 8;
@@ -51,8 +45,11 @@ export async function createMaster({ keyFile, passphrase }: KeySources): Promise
     : newFromPassphrase(passphrase);
 }
 
-/** Creates a key to rotate to: from `passphrase`, or a random key in the key file if there is none. */
-export async function nextMaster(keyFile: PrivateFile, passphrase?: string): Promise<NextMasterKey> {
+/**
+ * Creates a key to rotate to: from `passphrase`, or a random key in the key file if there is none. `finish` makes it the only
+ * one. Call it once the vault is encrypted under this key.
+ */
+export async function nextMaster(keyFile: PrivateFile, passphrase?: string) {
   if (passphrase !== undefined) {
     return { ...(await newFromPassphrase(passphrase)), finish: () => keyFile.remove() };
   }

@@ -24,8 +24,7 @@ beforeEach(() => {
       asked.push(`${scope.owner} ${name}`);
       return Promise.resolve(values[name]!);
     },
-    own: noSecrets,
-    ownEverywhere: noScrubber,
+    own: { guard: noSecrets, everywhere: noScrubber },
     logger: log,
   });
 });
