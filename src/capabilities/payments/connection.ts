@@ -1,16 +1,9 @@
-import { isLangoError, LangoError } from '../../core/errors.js';
+import { causesOf, errorText, isLangoError, LangoError } from '../../core/errors.js';
+import { oneLine } from '../../core/text.js';
 import { DECIMALS } from './amount.js';
-import { isCausedBy, rpcFailure } from './failures.js';
 import type { Network } from './networks.js';
 
 export type Hex = `0x${string}`;
-
-export interface ConnectionOptions {
-  readonly network: Network;
-  /** The egress fetch. It limits the time and the size of each request. */
-  readonly fetch: typeof fetch;
-  readonly requestMs: number;
-}
 
 /** The network and the token that an offer must name to be payable. */
 export interface PayableTerms {
@@ -44,17 +37,22 @@ export interface Receipt {
  */
 export class Connection {
   readonly network: Network;
-  readonly #options: ConnectionOptions;
-  #opening: Promise<Opened> | undefined;
+  readonly #open: () => Promise<Opened>;
 
-  constructor(options: ConnectionOptions) {
-    this.network = options.network;
-    this.#options = options;
+  /** `send` is the egress fetch. It limits the time and the size of each request. */
+  constructor(network: Network, send: typeof fetch, requestMs: number) {
+    let opening: Promise<Opened> | undefined;
+    this.network = network;
+    this.#open = () =>
+      (opening ??= open(network, send, requestMs).catch((error: unknown) => {
+        opening = undefined;
+        throw error;
+      }));
   }
 
   /** Returns the checksummed form of an address (EIP-55). Rejects with `invalid-input` for a wrong checksum. */
   async checksum(address: string): Promise<Hex> {
-    const { getAddress, isAddress } = await loadViem();
+    const { getAddress, isAddress } = await import('viem');
     if (isAddress(address)) return getAddress(address);
     const text = `to: the checksum of ${address} is wrong, so the address contains a typing error.`;
     throw new LangoError('invalid-input', text, { hint: 'Copy the address again from its source.' });
@@ -94,7 +92,7 @@ export class Connection {
   }
 
   async transferData(to: Hex, amount: bigint): Promise<Hex> {
-    const { encodeFunctionData, parseAbi } = await loadViem();
+    const { encodeFunctionData, parseAbi } = await import('viem');
     return encodeFunctionData({ abi: parseAbi(TOKEN_ABI), functionName: 'transfer', args: [to, amount] });
   }
 
@@ -144,23 +142,16 @@ export class Connection {
       throw isLangoError(error, 'invalid-config') ? error : rpcFailure(error, this.network);
     }
   }
-
-  #open(): Promise<Opened> {
-    this.#opening ??= open(this.#options).catch((error: unknown) => {
-      this.#opening = undefined;
-      throw error;
-    });
-    return this.#opening;
-  }
 }
 
 type Opened = Awaited<ReturnType<typeof open>>;
 
-async function open({ network, fetch, requestMs }: ConnectionOptions) {
-  const viem = await loadViem();
+async function open(network: Network, send: typeof fetch, requestMs: number) {
+  // viem is large, so it is loaded for the first query.
+  const viem = await import('viem');
   const client = viem.createPublicClient({
     transport: viem.http(network.rpcUrl, {
-      ...{ fetchFn: fetch, timeout: requestMs + 1_000, retryCount: 1, retryDelay: 200 },
+      ...{ fetchFn: send, timeout: requestMs + 1_000, retryCount: 1, retryDelay: 200 },
     }),
   });
   const token = viem.getAddress(network.token);
@@ -190,7 +181,43 @@ function withoutFunction(error: unknown): undefined {
   throw error;
 }
 
-/** Loads viem on the first payment, because it is large. */
-export function loadViem() {
-  return import('viem');
+const MAX_REMARK_CHARACTERS = 160;
+
+/**
+ * Turns any failure of an RPC call into a `LangoError` that does not name the server's address, which may contain a
+ * key. The code is `unavailable` or `timeout`, both retryable.
+ */
+function rpcFailure(error: unknown, network: Network): LangoError {
+  const known = causesOf(error).find((cause) => isLangoError(cause));
+  const isTimeout = known ? known.code === 'timeout' : isCausedBy(error, 'TimeoutError');
+  const remark = rpcRemark(error);
+  let what = remark === undefined ? 'sent an invalid response.' : `responded with an error: ${remark}`;
+  if (isTimeout) what = 'did not respond in time.';
+  if (known) what = `did not respond: ${known.message}`;
+  return new LangoError(isTimeout ? 'timeout' : 'unavailable', `The RPC server of ${network.title} ${what}`, {
+    hint: known?.hint ?? 'Nothing was lost. Try again later, or set another server with payment.rpcUrl.',
+    cause: error,
+    retryable: true,
+  });
+}
+
+/** The message of a JSON-RPC error, shortened; undefined when the server reported none. */
+export function rpcRemark(error: unknown): string | undefined {
+  for (const cause of causesOf(error)) {
+    const { code, details } = cause as { readonly code?: unknown; readonly details?: unknown };
+    if (nameOf(cause) === 'RpcRequestError' && typeof code === 'number') {
+      const remark = typeof details === 'string' ? details : errorText(cause).split('\n')[0]!;
+      return oneLine(remark).slice(0, MAX_REMARK_CHARACTERS);
+    }
+  }
+  return undefined;
+}
+
+/** Whether one of the causes has the name of one of viem's errors. */
+function isCausedBy(error: unknown, ...names: readonly string[]): boolean {
+  return causesOf(error).some((cause) => names.includes(nameOf(cause)));
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : '';
 }

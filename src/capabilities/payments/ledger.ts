@@ -1,9 +1,8 @@
 import { errorText } from '../../core/errors.js';
 import { backoffMs, pause, Timer } from '../../core/time.js';
 import { isOpen, type Payment, type PaymentChange, type PaymentState } from './payment-store.js';
-import type { Connection, Hex, Receipt } from './connection.js';
+import { rpcRemark, type Connection, type Hex, type Receipt } from './connection.js';
 import type { PaymentContext } from './context.js';
-import { rpcRemark } from './failures.js';
 import { isSameAddress, readSigned } from './x402.js';
 
 const PAUSES = { firstMs: 100, longestMs: 2_000, growth: 1.5 };

@@ -10,8 +10,8 @@ import type { Payer, PaymentOrder } from './payer.js';
 import { describeOutcome } from './report.js';
 import { requireTokens } from './transfer.js';
 import {
-  asksForPayment,
   isSameAddress,
+  PAYMENT_REQUIRED,
   type PaidResponse,
   readRequired,
   readResponse,
@@ -42,7 +42,7 @@ export class PaidFetch {
   async requestPrice(request: WebRequest): Promise<ToolOutput> {
     const { webFetch, connection } = this.#context;
     const response = await webFetch(request.url, request.init);
-    if (!asksForPayment(response)) return unpaidResponse(await readResponse(response));
+    if (response.status !== PAYMENT_REQUIRED) return unpaidResponse(await readResponse(response));
     const [{ accepts }, terms] = [await readRequired(response), await connection.terms()];
     const lines = accepts.map((offer) => {
       const problem = whyNotPayable(offer, terms);
@@ -95,7 +95,7 @@ export class PaidFetch {
     const { webFetch, connection } = this.#context;
     const { init, url } = request;
     const response = await webFetch(url, init);
-    if (!asksForPayment(response)) return readResponse(response);
+    if (response.status !== PAYMENT_REQUIRED) return readResponse(response);
     const { accepts, resource, extensions } = await readRequired(response);
     const terms = await connection.terms();
     const reasons = accepts.map((offer) => whyRefused(offer, terms, { ...order, ...request }));

@@ -9,7 +9,7 @@ import { describeOutcome, quoted } from './report.js';
 export const MAX_PURPOSE_CHARACTERS = 200;
 
 const schema = z.strictObject({
-  to: addressField('The full address of the payee, exactly as the user gave it'),
+  to: ADDRESS.describe('The full address of the payee, exactly as the user gave it'),
   amount: amountField(
     'The amount of USDC as a decimal string with at most six decimal places, such as "0.50"',
   ),
@@ -52,9 +52,4 @@ export function amountField(description: string): z.ZodString {
   const problemOf = (text: string) =>
     amountProblem(text) ?? (toUnits(text) === 0n ? 'must be more than zero' : undefined);
   return amountText(problemOf).describe(description);
-}
-
-/** Checks the form of an address; its checksum is checked on use. */
-export function addressField(description: string): z.ZodString {
-  return ADDRESS.describe(description);
 }

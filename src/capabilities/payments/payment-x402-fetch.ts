@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import { toUnits, usdc } from './amount.js';
+import { ADDRESS, toUnits, usdc } from './amount.js';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { headersField, REQUEST_FIELDS, requestInit } from '../../core/web-request.js';
 import type { PaidFetch } from './paid-fetch.js';
 import type { PaymentContext } from './context.js';
 import type { Payer } from './payer.js';
-import { addressField, amountField, MAX_PURPOSE_CHARACTERS } from './payment-send.js';
+import { amountField, MAX_PURPOSE_CHARACTERS } from './payment-send.js';
 import { quoted } from './report.js';
 
 const schema = z.strictObject({
   url: REQUEST_FIELDS.url,
   maxAmount: amountField('The maximum price: USDC as a decimal string, such as "0.01"'),
-  payTo: addressField(
+  payTo: ADDRESS.describe(
     'The payee. Omit it in the first call: nothing is paid then, and the result holds the price and the payee to pass here',
   ).optional(),
   method: REQUEST_FIELDS.method,

@@ -122,6 +122,9 @@ const settlementSchema = z.object({
     .catch(undefined),
 });
 
+/** The status of a response that asks for a payment. */
+export const PAYMENT_REQUIRED = 402;
+
 /** The response of a paid endpoint. */
 export interface PaidResponse {
   /** The response as text for the model, or why there is none. */
@@ -129,10 +132,6 @@ export interface PaidResponse {
   /** Whether its status is one of success. */
   readonly isOk: boolean;
   readonly settlement?: z.infer<typeof settlementSchema> | undefined;
-}
-
-export function asksForPayment({ status }: Response): boolean {
-  return status === 402;
 }
 
 /** Reads a header of x402: JSON in base64. */
