@@ -52,7 +52,7 @@ export class Connection {
 
   /** Returns the checksummed form of an address (EIP-55). Rejects with `invalid-input` for a wrong checksum. */
   async checksum(address: string): Promise<Hex> {
-    const { getAddress, isAddress } = await import('viem');
+    const { getAddress, isAddress } = await loadViem();
     if (isAddress(address)) return getAddress(address);
     const text = `to: the checksum of ${address} is wrong, so the address contains a typing error.`;
     throw new LangoError('invalid-input', text, { hint: 'Copy the address again from its source.' });
@@ -92,7 +92,7 @@ export class Connection {
   }
 
   async transferData(to: Hex, amount: bigint): Promise<Hex> {
-    const { encodeFunctionData, parseAbi } = await import('viem');
+    const { encodeFunctionData, parseAbi } = await loadViem();
     return encodeFunctionData({ abi: parseAbi(TOKEN_ABI), functionName: 'transfer', args: [to, amount] });
   }
 
@@ -147,8 +147,7 @@ export class Connection {
 type Opened = Awaited<ReturnType<typeof open>>;
 
 async function open(network: Network, send: typeof fetch, requestMs: number) {
-  // viem is large, so it is loaded for the first query.
-  const viem = await import('viem');
+  const viem = await loadViem();
   const client = viem.createPublicClient({
     transport: viem.http(network.rpcUrl, {
       ...{ fetchFn: send, timeout: requestMs + 1_000, retryCount: 1, retryDelay: 200 },
@@ -179,6 +178,11 @@ async function open(network: Network, send: typeof fetch, requestMs: number) {
 function withoutFunction(error: unknown): undefined {
   if (isCausedBy(error, 'ContractFunctionRevertedError', 'ContractFunctionZeroDataError')) return undefined;
   throw error;
+}
+
+/** Loads viem on the first payment, because it is large. */
+export function loadViem() {
+  return import('viem');
 }
 
 const MAX_REMARK_CHARACTERS = 160;

@@ -2,7 +2,7 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import { LangoError } from '../../core/errors.js';
 import type { Payment } from './payment-store.js';
 import { eth, usdc } from './amount.js';
-import { rpcRemark, type Connection, type Hex } from './connection.js';
+import { loadViem, rpcRemark, type Connection, type Hex } from './connection.js';
 import type { PaymentContext } from './context.js';
 
 /** Margin over the estimated gas: the state that a transfer writes may change before it runs. */
@@ -22,7 +22,7 @@ interface SigningContext extends PaymentContext {
  */
 export async function signTransfer(reserved: Payment, context: SigningContext): Promise<Payment> {
   const { connection, store, account, signal } = context;
-  const { keccak256 } = await import('viem');
+  const { keccak256 } = await loadViem();
   signal.throwIfAborted();
   const transaction = {
     ...(await priceTransfer(reserved, context)),
