@@ -44,17 +44,14 @@ export function deleteTool(workspace: Workspace): Tool {
   });
 }
 
-interface ClearOptions {
-  readonly signal?: AbortSignal;
-  /** Called for each deleted entry. */
-  readonly onDeleted?: (deleted: OpenPath) => void;
-}
-
-/** Deletes the content of a folder and counts it. Each folder is held open meanwhile, so no link can lead out of it. */
+/**
+ * Deletes the content of a folder and counts it. Each folder is held open meanwhile, so no link can lead out of it. Calls
+ * `onDeleted` for each deleted entry.
+ */
 export async function clearFolder(
   access: WorkspaceAccess,
   folder: OpenPath,
-  options: ClearOptions = {},
+  options: { readonly signal?: AbortSignal; readonly onDeleted?: (deleted: OpenPath) => void } = {},
 ): Promise<number> {
   if (!folder.stats.isDirectory()) return 0;
   let deleted = 0;

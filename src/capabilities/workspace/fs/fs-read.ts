@@ -62,13 +62,8 @@ function describePage(
   return notes.length === 0 ? text : `${text.replace(/\n$/, '')}\n[${notes.join('; ')}]`;
 }
 
-interface LineRange {
-  /** The first line, counted from 1. */
-  readonly offset: number;
-  readonly limit: number;
-  readonly maxBytes: number;
-  readonly signal: AbortSignal;
-}
+/** `offset`: the first line, counted from 1. */
+type LineRange = Readonly<Record<'offset' | 'limit' | 'maxBytes', number> & { signal: AbortSignal }>;
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 10;
