@@ -6,9 +6,9 @@ import type { CapabilityContext } from '../../core/capability.js';
 import { noSecrets, SECRETS, type SecretGuard } from '../../core/secrets.js';
 import { missing, off, on, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
 import { DISK, READABLE_FOLDERS } from '../../disk/disk.js';
-import type { CommandGroups } from './exec/launch.js';
+import type { CommandGroups } from './exec/cgroup.js';
 import { createExec, findSandbox, openCommandGroups, type ExecOptions } from './exec/index.js';
-import { assertApproved } from './requests/changes.js';
+import { assertApproved } from './requests.js';
 import type { WORKSPACE_SETTINGS } from './settings.js';
 
 export type WorkspaceContext = CapabilityContext<typeof WORKSPACE_SETTINGS>;
@@ -22,7 +22,7 @@ export async function openCommands(context: WorkspaceContext): Promise<ToolFamil
   const { enabled, sandbox: mode, network, envAllow, ...limits } = settings['tools.exec'];
   if (!enabled) return off('exec');
   const disk = services.require(DISK);
-  const { sandbox, reason = '' } = await findSandbox({ mode, roots: disk.folders.roots });
+  const { sandbox, reason = '' } = await findSandbox(mode, disk.folders.roots);
   if (!sandbox && disk.folders.isApart) return missing('exec', { message: reason, hint: APART_HINT });
   const { guard = noSecrets } = (await services.find(SECRETS)?.()) ?? {};
   const groups = await openCommandGroups();

@@ -8,7 +8,7 @@ import { DISK } from '../../disk/disk.js';
 import { openCommands, serviceFetch, type WorkspaceContext } from './commands.js';
 import { SandboxedPrograms } from './exec/index.js';
 import { UnfinishedWrites, createFsTools, createOwnedFiles } from './fs/index.js';
-import { httpTool } from './requests/index.js';
+import { httpTool } from './requests.js';
 import { WORKSPACE_SETTINGS } from './settings.js';
 
 const SECRET = '{{secret:{name}}}';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { Deadline } from '../../../core/time.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
-import type { ExecOptions } from './launch.js';
 import {
   COMMAND_FIELDS,
   describeCommand,
@@ -10,7 +9,7 @@ import {
   secretsOf,
   withSecrets,
 } from './runner.js';
-import type { Command, Runner } from './runner.js';
+import type { Command, ExecOptions, Runner } from './runner.js';
 
 /** Added to the time limit, so that this tool reports the output of a command before the loop aborts the call. */
 const TIMEOUT_MARGIN_MS = 10_000;

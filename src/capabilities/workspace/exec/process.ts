@@ -71,8 +71,7 @@ function open(launch: Launch, stdin: 'ignore' | 'pipe') {
   const { contained } = launch;
   const mark = contained ? undefined : randomBytes(12).toString('hex');
   const child = spawnChild(launch, stdin, mark);
-  const over =
-    mark === undefined || child.pid === undefined ? () => undefined : endWithServer(child.pid, mark);
+  const over = mark && child.pid ? endWithServer(child.pid, mark) : undefined;
   const ended = waitForEnd(child, mark).finally(over);
   ended.catch(() => undefined);
   const killNow = () => signalGroup(child, 'SIGKILL');
@@ -90,21 +89,16 @@ function open(launch: Launch, stdin: 'ignore' | 'pipe') {
 /** Separate from `open`, so that its closures do not keep the environment, which may contain secrets, in memory. */
 function spawnChild(launch: Launch, stdin: 'ignore' | 'pipe', mark: string | undefined): ChildProcess {
   const env = mark === undefined ? launch.env : { ...launch.env, [MARK_VARIABLE]: mark };
-  const child = withDescriptors(
-    launch.pipedInputs.length,
-    (stdio) => spawn(launch.file, launch.args, { cwd: launch.cwd, env, stdio, detached: true }),
-    stdin,
+  const { file, args, cwd, pipedInputs } = launch;
+  const child = withDescriptors(stdin, pipedInputs.length, (stdio) =>
+    spawn(file, args, { cwd, env, stdio, detached: true }),
   );
-  writeInputs(child, launch.pipedInputs);
-  return child;
-}
-
-function writeInputs(child: ChildProcess, inputs: Launch['pipedInputs']): void {
-  inputs.forEach((input, index) => {
+  pipedInputs.forEach((input, index) => {
     const stream = child.stdio[3 + index] as Writable;
     stream.on('error', () => undefined); // The program ended before it read its input; `ended` reports that.
     stream.end(input);
   });
+  return child;
 }
 
 /** Captures an output. Returns a function to call at its end, which captures the rest that the scrubber still holds. */
