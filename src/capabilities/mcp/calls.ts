@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { LONGEST_TIMER_MS } from '../../core/time.js';
-import { outsideText, type CallToolResult, type Connection } from './connection.js';
+import type { ToolContext } from '../../core/tool.js';
+import { outsideText, type CallToolResult, type Connection, type McpServerOptions } from './connection.js';
 import { converse, repliesByRequest, withReplies } from './conversation.js';
 import type { CallEnd, CallWork, State } from './conversation.js';
 import { LiveCall, type CallStep, type Untimed } from './live-call.js';
-import type { CallContext } from './mcp-tool.js';
-import type { McpServerOptions } from './options.js';
 
 const PROGRESS_PAUSE_MS = 1_000;
 /** Calls that wait at the server while a person is asked: the most of one owner and of all, and the longest time. */
@@ -24,6 +23,9 @@ interface Reach {
   /** Is called after a call without a response. */
   onSilent(connection: Connection): void;
 }
+
+export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'replied'> &
+  Partial<Pick<ToolContext, 'tenant' | 'owner'>>;
 
 interface OneCall {
   readonly tool: string;
@@ -49,12 +51,12 @@ interface Kept {
 /** The calls of the tools of one server, with the questions that the server asks during them. */
 export class Calls {
   readonly #options: Pick<McpServerOptions, 'name' | 'effect' | 'timeoutMs'>;
-  readonly #reach: Reach;
+  readonly reach: Reach;
   readonly #kept = new Map<string, Kept>();
 
   constructor(options: McpServerOptions, reach: Reach) {
     this.#options = options;
-    this.#reach = reach;
+    this.reach = reach;
   }
 
   async call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd> {
@@ -64,7 +66,7 @@ export class Calls {
     const call = { tool, input, context };
     try {
       const state = replied?.state;
-      const connection = await this.#reach.ready(context.signal);
+      const connection = await this.reach.ready(context.signal);
       if (connection.liveCalls || state?.live !== undefined)
         return await this.#callLive(connection, call, state);
       const next: CallWork['next'] = (inputResponses, requestState) =>
@@ -146,10 +148,10 @@ export class Calls {
       return await make(connection);
     } catch (error) {
       if ((error as { readonly status?: unknown } | undefined)?.status === NO_SESSION) {
-        await this.#reach.drop();
-        return make(await untimed(() => this.#reach.ready(signal)));
+        await this.reach.drop();
+        return make(await untimed(() => this.reach.ready(signal)));
       }
-      if (!isErrorResponse(error)) this.#reach.onSilent(connection);
+      if (!isErrorResponse(error)) this.reach.onSilent(connection);
       throw error;
     }
   }

@@ -13,9 +13,9 @@ import { SIGN_INS, type Revocation } from '../../core/vault.js';
 import { makeFolder } from '../../disk/private-file.js';
 import { isInstalled } from '../../disk/programs.js';
 import { createTokenRequest } from '../../http/oauth-client.js';
+import type { McpReach, McpServerOptions } from './connection.js';
 import type { LoginOptions } from './issuer.js';
 import { endSignIn, ISSUER_TIMEOUT_MS, signedInFetch } from './kept-sign-in.js';
-import type { McpReach, McpServerOptions } from './options.js';
 import { McpServer } from './server.js';
 import { MISSING, PACKAGE, type MCP_SETTINGS, type ServerSettings } from './settings.js';
 
