@@ -9,19 +9,9 @@ import { isTransferOf, type Ledger } from './ledger.js';
 import type { Payer, PaymentOrder } from './payer.js';
 import { describeOutcome } from './report.js';
 import { requireTokens } from './transfer.js';
-import {
-  isSameAddress,
-  PAYMENT_REQUIRED,
-  type PaidResponse,
-  readRequired,
-  readResponse,
-  readSigned,
-  signAuthorization,
-  type SignedAuthorization,
-  type WebRequest,
-  whyNotPayable,
-  withPayment,
-} from './x402.js';
+import { isSameAddress, PAYMENT_REQUIRED, readRequired, readResponse, readSigned } from './x402.js';
+import { signAuthorization, whyNotPayable, withPayment } from './x402.js';
+import type { PaidResponse, SignedAuthorization, WebRequest } from './x402.js';
 
 /** An order whose price the endpoint names. `to` is the approved payee. */
 type OpenOrder = Omit<PaymentOrder, 'amount'>;

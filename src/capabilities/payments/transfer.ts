@@ -83,7 +83,7 @@ export async function priceTransfer(transfer: TransferParties, context: PaymentC
 export async function requireTokens(
   { from, amount, chainId }: TransferParties,
   { connection, store }: PaymentContext,
-): Promise<{ readonly coins: bigint; readonly openTransfers: number }> {
+) {
   const [{ tokens, gas: coins }, open] = await Promise.all([
     connection.balances(from as Hex),
     store.openTransfers({ chainId, from }),
