@@ -11,7 +11,7 @@ const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 const OTHER_METHOD = /^x-(http-)?method(-override)?$/i;
 
 /** Whether a request may change something at its service. A person approves such a request of an agent. */
-export function isChange(method: string, headerNames: Iterable<string>): boolean {
+function isChange(method: string, headerNames: Iterable<string>): boolean {
   return !READING.has(method.toUpperCase()) || [...headerNames].some((name) => OTHER_METHOD.test(name));
 }
 

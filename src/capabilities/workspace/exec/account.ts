@@ -2,13 +2,8 @@ import { chown, readdir, realpath, stat } from 'node:fs/promises';
 import { LangoError } from '../../../core/errors.js';
 import { droppedRights, findProgram } from '../../../disk/programs.js';
 
-/** The user and group ids that commands run as, and the folders they may write to. */
-export interface Account {
-  readonly uid: number;
-  readonly gid: number;
-  /** Absolute, without symbolic links. */
-  readonly roots: readonly string[];
-}
+/** The user and group ids that commands run as, and the folders they may write to: absolute, without symbolic links. */
+export type Account = Awaited<ReturnType<typeof prepareAccount>>;
 
 const NOBODY = 65534;
 const SYSTEM_FOLDERS = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib64', '/proc', '/dev', '/sys', '/boot'];
@@ -18,7 +13,7 @@ const SYSTEM_FOLDERS = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib64', '/pro
  * runs them as the owner of the first root; an empty root folder that belongs to root is handed over to `nobody`.
  * Rejects with advice when such a folder is not empty, or when a root is a system folder or inside one.
  */
-export async function prepareAccount(given: readonly string[]): Promise<Account> {
+export async function prepareAccount(given: readonly string[]) {
   const roots = await Promise.all(given.map((root) => realpath(root)));
   roots.forEach(assertNotSystem);
   const uid = process.getuid?.() ?? NOBODY;

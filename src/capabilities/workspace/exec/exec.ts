@@ -1,14 +1,8 @@
 import { z } from 'zod';
 import { Deadline } from '../../../core/time.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
-import {
-  COMMAND_FIELDS,
-  describeCommand,
-  needsPerson,
-  secretsNote,
-  secretsOf,
-  withSecrets,
-} from './runner.js';
+import { COMMAND_FIELDS, describeCommand, needsPerson } from './runner.js';
+import { secretsNote, secretsOf, withSecrets } from './runner.js';
 import type { Command, ExecOptions, Runner } from './runner.js';
 
 /** Added to the time limit, so that this tool reports the output of a command before the loop aborts the call. */

@@ -53,13 +53,10 @@ export function startProcess(launch: Launch, outputBytes: number, scrubber = noS
 }
 
 /** A running program that the server communicates with over stdin and stdout. */
-export interface PipedProcess extends Omit<Process, 'stdout'> {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-}
+export type PipedProcess = ReturnType<typeof startPiped>;
 
 /** Like `startProcess`, for a program that serves over stdin and stdout. Keeps a bounded part of its stderr. */
-export function startPiped(launch: Launch, stderrBytes: number): PipedProcess {
+export function startPiped(launch: Launch, stderrBytes: number) {
   const stderr = new Capture(stderrBytes);
   const { child, ...process } = open(launch, 'pipe');
   captureOutput(child.stderr!, stderr, noScrubber);
