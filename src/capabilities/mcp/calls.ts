@@ -3,7 +3,7 @@ import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { LONGEST_TIMER_MS } from '../../core/time.js';
 import type { ToolContext } from '../../core/tool.js';
-import { outsideText, type CallToolResult, type Connection, type McpServerOptions } from './connection.js';
+import { outsideText, type Connection, type McpServerOptions } from './connection.js';
 import { converse, repliesByRequest, withReplies } from './conversation.js';
 import type { CallEnd, CallWork, State } from './conversation.js';
 import { LiveCall, type CallStep, type Untimed } from './live-call.js';
@@ -27,11 +27,7 @@ interface Reach {
 export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'replied'> &
   Partial<Pick<ToolContext, 'tenant' | 'owner'>>;
 
-interface OneCall {
-  readonly tool: string;
-  readonly input: JsonObject;
-  readonly context: CallContext;
-}
+type OneCall = Readonly<{ tool: string; input: JsonObject; context: CallContext }>;
 
 interface Attempt {
   readonly connection: Connection;
@@ -113,7 +109,10 @@ export class Calls {
       const end = await converse(work, kept ? state : undefined);
       isKept = 'asks' in end;
       if (isKept) this.#keep(work.live!, { live, connection: on, owner });
-      return 'asks' in end || !live.wasMistakable ? end : withNote(end.result);
+      if ('asks' in end || !live.wasMistakable) return end;
+      const text =
+        'The server asked a question in this call. Lango replied with cancel, because another call was under way and nothing says which of the two asked. Call it again to be asked.';
+      return { result: { ...end.result, content: [...end.result.content, { type: 'text', text }] } };
     } finally {
       if (!isKept) {
         live.end(new Error('nobody waits for it'));
@@ -179,12 +178,6 @@ export class Calls {
     const text = `The MCP server ${this.#options.name} gave no response (${why}). Whether it did the work is not known.`;
     return new LangoError('outcome-unknown', text, { cause });
   }
-}
-
-function withNote(result: CallToolResult): CallEnd {
-  const text =
-    'The server asked a question in this call. Lango replied with cancel, because another call was under way and nothing says which of the two asked. Call it again to be asked.';
-  return { result: { ...result, content: [...result.content, { type: 'text', text }] } };
 }
 
 /** Whether the server itself responded with this error. */

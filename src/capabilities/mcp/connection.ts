@@ -11,15 +11,12 @@ import type { RunningProgram } from '../../core/program.js';
 import { MessageBounds, ProcessTransport } from './process-transport.js';
 import type { Replies } from './elicitation.js';
 import { LenientMessages } from './lenient-messages.js';
-import { LiveCalls, PAGE, type CallStep, type OnProgress } from './live-call.js';
+import { LiveCalls, PAGE, type CallStep, type StepOptions } from './live-call.js';
 import type { ServerSettings } from './settings.js';
 
 export type { CallToolResult, Definition };
 
-interface CallOptions {
-  readonly signal: AbortSignal;
-  readonly timeoutMs: number;
-  readonly onProgress: OnProgress;
+interface CallOptions extends Omit<StepOptions, 'replies'> {
   /** The replies to what the server asked, and its own note. */
   readonly inputResponses?: Replies;
   readonly requestState?: string | undefined;

@@ -5,13 +5,10 @@ import type { Network } from './networks.js';
 
 export type Hex = `0x${string}`;
 
-/** The network and the token that an offer must name to be payable. */
-export interface PayableTerms {
-  readonly network: Network;
-  readonly token: Hex;
-  /** The EIP-712 domain that the token's signatures are bound to. */
-  readonly domain: { readonly name: string; readonly version: string };
-}
+/** The network and the token that an offer must name to be payable, with the EIP-712 domain of the token's signatures. */
+export type PayableTerms = Awaited<ReturnType<Connection['terms']>>;
+/** A receipt with the transfers of the token in its transaction. */
+export type Receipt = NonNullable<Awaited<ReturnType<Connection['receipt']>>>;
 
 const TOKEN_ABI = [
   'function balanceOf(address) view returns (uint256)',
@@ -22,13 +19,6 @@ const TOKEN_ABI = [
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 ] as const;
-
-export interface Receipt {
-  readonly isSuccess: boolean;
-  readonly block: bigint;
-  /** Transfers of the token in this transaction. */
-  readonly transfers: readonly { readonly from: string; readonly to: string; readonly value: bigint }[];
-}
 
 /**
  * Queries a chain, and the token on it, through an RPC server. Loads and requests nothing before the first query, which
@@ -62,7 +52,7 @@ export class Connection {
     return this.#query(async ({ token }) => token);
   }
 
-  terms(): Promise<PayableTerms> {
+  terms() {
     return this.#query(async ({ client, abi, token }) => {
       const [name, version] = await Promise.all([
         client.readContract({ abi, address: token, functionName: 'name' }),
@@ -108,7 +98,7 @@ export class Connection {
   }
 
   /** The receipt of a transaction; undefined while no block contains it. */
-  receipt(hash: Hex): Promise<Receipt | undefined> {
+  receipt(hash: Hex) {
     return this.#query(async ({ client, abi, token, viem }) => {
       const receipt = await client.getTransactionReceipt({ hash }).catch((error: unknown) => {
         if (isCausedBy(error, 'TransactionReceiptNotFoundError')) return undefined;

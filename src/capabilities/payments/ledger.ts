@@ -131,8 +131,14 @@ async function queryTransfer(
   for (let query = 1; ; query += 1) {
     const receipt = await connection.receipt(payment.hash as Hex);
     if (receipt) {
-      const { number } = await connection.head();
-      return outcomeOf(receipt, payment, { head: number, confirmations });
+      const { block, isSuccess, transfers } = receipt;
+      const depth = Number((await connection.head()).number - block) + 1;
+      if (depth < confirmations)
+        return { state: 'open', note: `in block ${block}, ${depth} of ${confirmations} confirmations` };
+      if (!isSuccess) return failed(`reverted in block ${block}: no USDC moved`);
+      if (transfers.some((transfer) => isTransferOf(transfer, payment)))
+        return { state: 'confirmed', note: `block ${block}` };
+      return failed(`block ${block} contains the transaction, but the token reports no such transfer`);
     }
     const used = await connection.transactionCount(payment.from as Hex, 'latest');
     if (used <= payment.nonce!) return { state: 'open', note: 'no block contains it yet', isUnseen: true };
@@ -141,20 +147,6 @@ async function queryTransfer(
       return failed('another transaction of this wallet used its nonce: it can never be confirmed');
     await pause(RECEIPT_PAUSE_MS);
   }
-}
-
-function outcomeOf(
-  { block, isSuccess, transfers }: Receipt,
-  payment: Payment,
-  { head, confirmations }: { readonly head: bigint; readonly confirmations: number },
-): Outcome {
-  const depth = Number(head - block) + 1;
-  if (depth < confirmations)
-    return { state: 'open', note: `in block ${block}, ${depth} of ${confirmations} confirmations` };
-  if (!isSuccess) return failed(`reverted in block ${block}: no USDC moved`);
-  if (transfers.some((transfer) => isTransferOf(transfer, payment)))
-    return { state: 'confirmed', note: `block ${block}` };
-  return failed(`block ${block} contains the transaction, but the token reports no such transfer`);
 }
 
 function failed(note: string): Outcome {

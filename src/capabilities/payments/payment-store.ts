@@ -49,31 +49,10 @@ export interface Payment extends NewPayment {
   readonly updatedAt: number;
 }
 
-type Reservation =
-  | { readonly kind: 'reserved'; readonly payment: Payment }
-  /** The payment of a known key. An expired reservation was made again. */
-  | { readonly kind: 'repeated'; readonly payment: Payment }
-  | { readonly kind: 'over-limit'; readonly spent: bigint };
-
 /** A change of a payment. Absent members stay as they are. */
 export type PaymentChange = Pick<Payment, 'state'> & Partial<Pick<Payment, 'hash' | 'note'>>;
 
 type SignedForm = { readonly signed: string } & Partial<Pick<Payment, 'nonce' | 'hash'>>;
-
-export interface Spending {
-  /** The amounts in the window of payments that have not failed, and of reservations that have not expired. */
-  readonly spent: bigint;
-  /** The time at which the oldest of them leaves the window; undefined without any. */
-  readonly freesAt: number | undefined;
-}
-
-interface OpenTransfers {
-  /** The sum of the open transfers of the wallet. */
-  readonly amount: bigint;
-  readonly count: number;
-  /** The lowest nonce that no known transfer of the wallet has; 0 without transfers. */
-  readonly nextNonce: number;
-}
 
 /** The window of the daily limit: the last 24 hours. */
 export const LIMIT_WINDOW_MS = 24 * 60 * 60 * 1_000;
@@ -171,19 +150,21 @@ export class PaymentStore {
 
   /**
    * Reserves the amount against the owner's daily limit on the chain. Checks and writes in one transaction, so that all
-   * callers together never exceed `dailyLimit`.
+   * callers together never exceed `dailyLimit`. A `repeated` one is the payment of a known key. If its reservation had
+   * expired, it was made again.
    */
-  reserve(payment: NewPayment, dailyLimit: bigint): Promise<Reservation> {
-    return this.#database.write(LOCK, function* (now): Query<Reservation> {
+  reserve(payment: NewPayment, dailyLimit: bigint) {
+    return this.#database.write(LOCK, function* (now) {
       const earlier = yield* find(payment, payment.key);
       const isOver = earlier?.state === 'reserved' && earlier.updatedAt <= now - RESERVATION_MS;
-      if (earlier && !isOver) return { kind: 'repeated', payment: earlier };
+      if (earlier && !isOver) return { kind: 'repeated' as const, payment: earlier };
       const { spent } = yield* spending(payment, payment.chainId, now);
-      if (spent + payment.amount > dailyLimit) return { kind: 'over-limit', spent };
+      if (spent + payment.amount > dailyLimit) return { kind: 'over-limit' as const, spent };
       const row = earlier
         ? yield* first<Row>(SQL.renew, { ...payment, now })
         : yield* first<Row>(SQL.insert, { ...payment, state: 'reserved', createdAt: now, updatedAt: now });
-      return { kind: earlier ? 'repeated' : 'reserved', payment: toPayment(row!) };
+      const kind = earlier ? ('repeated' as const) : ('reserved' as const);
+      return { kind, payment: toPayment(row!) };
     });
   }
 
@@ -224,15 +205,22 @@ export class PaymentStore {
     return this.#list(SQL.list, tenant, owner, limit);
   }
 
-  async spending(scope: Scope, chainId: number): Promise<Spending> {
+  async spending(scope: Scope, chainId: number) {
     const now = await this.#database.now();
     return this.#database.read(() => spending(scope, chainId, now));
   }
 
-  /** The open transfers of a wallet on a chain. */
-  async openTransfers({ chainId, from }: Pick<NewPayment, 'chainId' | 'from'>): Promise<OpenTransfers> {
+  /**
+   * The sum and the number of the open transfers of a wallet on a chain, and the lowest nonce that no known transfer of the
+   * wallet has; 0 without transfers.
+   */
+  async openTransfers({ chainId, from }: Pick<NewPayment, 'chainId' | 'from'>) {
     const row = await this.#database.read(() =>
-      first<Omit<OpenTransfers, 'amount'> & { readonly amount: string }>(SQL.transfers, chainId, from),
+      first<Record<'count' | 'nextNonce', number> & { readonly amount: string }>(
+        SQL.transfers,
+        chainId,
+        from,
+      ),
     );
     return { ...row!, amount: BigInt(row!.amount) };
   }
@@ -252,7 +240,11 @@ function* find({ tenant, owner }: Scope, key: string): Query<Payment | undefined
   return row && toPayment(row);
 }
 
-function* spending({ tenant, owner }: Scope, chainId: number, now: number): Query<Spending> {
+/**
+ * The amounts in the window of payments that have not failed, and of reservations that have not expired, and the time at which
+ * the oldest of them leaves the window; undefined without any.
+ */
+function* spending({ tenant, owner }: Scope, chainId: number, now: number) {
   const row = yield* first<{ readonly spent: string; readonly oldest: number | null }>(SQL.spending, {
     ...{ tenant, owner, chainId },
     ...{ since: now - LIMIT_WINDOW_MS, reservedSince: now - RESERVATION_MS },

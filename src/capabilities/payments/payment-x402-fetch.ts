@@ -9,17 +9,6 @@ import type { Payer } from './payer.js';
 import { amountField, MAX_PURPOSE_CHARACTERS } from './payment-send.js';
 import { quoted } from './report.js';
 
-const schema = z.strictObject({
-  url: REQUEST_FIELDS.url,
-  maxAmount: amountField('The maximum price: USDC as a decimal string, such as "0.01"'),
-  payTo: ADDRESS.describe(
-    'The payee. Omit it in the first call: nothing is paid then, and the result holds the price and the payee to pass here',
-  ).optional(),
-  method: REQUEST_FIELDS.method,
-  body: REQUEST_FIELDS.body,
-  headers: headersField(['payment-signature', 'x-payment']),
-});
-
 export function x402FetchTool(
   { connection, x402: rules, paymentTimeoutMs }: PaymentContext,
   payer: Payer,
@@ -32,7 +21,16 @@ export function x402FetchTool(
       `Requests a URL that may ask for a payment (HTTP 402, x402) in USDC on ${title}. Without payTo it never pays and ` +
       'returns the price and the payee. With payTo it pays that payee, at most maxAmount, after a person has approved ' +
       'it, and returns the response.',
-    schema,
+    schema: z.strictObject({
+      url: REQUEST_FIELDS.url,
+      maxAmount: amountField('The maximum price: USDC as a decimal string, such as "0.01"'),
+      payTo: ADDRESS.describe(
+        'The payee. Omit it in the first call: nothing is paid then, and the result holds the price and the payee to pass here',
+      ).optional(),
+      method: REQUEST_FIELDS.method,
+      body: REQUEST_FIELDS.body,
+      headers: headersField(['payment-signature', 'x-payment']),
+    }),
     effect: 'keyed',
     bringsOutside: true,
     secretPlace: 'http',

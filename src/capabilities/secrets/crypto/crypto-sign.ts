@@ -8,15 +8,6 @@ import { defineTool, type Tool } from '../../../core/tool.js';
 import { isJws, readPublicKey, signBytes, signJws, verifyBytes, verifyJws } from './algorithms.js';
 import { keyField, requireSigning, textField } from './keys.js';
 
-const signSchema = z.strictObject({
-  text: textField('What to sign'),
-  key: keyField(),
-  format: z
-    .enum(['detached', 'jws'])
-    .default('detached')
-    .describe('detached (default): only the signature, in base64; jws: text and signature as a compact JWS'),
-});
-
 const FORMATS = {
   ed25519: 'Ed25519 (RFC 8032), 64 bytes in base64',
   p256: 'ECDSA P-256 with SHA-256, DER in base64',
@@ -47,7 +38,16 @@ export function signatureTools(vault: Vault): readonly Tool[] {
     defineTool({
       name: 'crypto_sign',
       description: 'Signs a text with a named key (ed25519 or p256).',
-      schema: signSchema,
+      schema: z.strictObject({
+        text: textField('What to sign'),
+        key: keyField(),
+        format: z
+          .enum(['detached', 'jws'])
+          .default('detached')
+          .describe(
+            'detached (default): only the signature, in base64; jws: text and signature as a compact JWS',
+          ),
+      }),
       // Signing changes nothing, so it is safe to repeat.
       effect: 'pure',
       danger: 'moderate',

@@ -20,14 +20,6 @@ const hashSchema = z.strictObject({
     .describe('utf8: hash the text itself; base64: hash the decoded bytes'),
 });
 
-const createKeySchema = z.strictObject({
-  name: keyField().describe('The name of the new key'),
-  algorithm: z
-    .enum(KEY_ALGORITHMS)
-    .default('ed25519')
-    .describe('ed25519 (default) and p256 sign; aes256 encrypts'),
-});
-
 /** The tools that hash, sign and encrypt. Private keys stay in `vault`; decrypted text is stored in `secrets`. */
 export function createCryptoTools(vault: Vault, secrets: SecretStore): readonly Tool[] {
   return [
@@ -66,7 +58,13 @@ export function createCryptoTools(vault: Vault, secrets: SecretStore): readonly 
       description:
         'Creates a key for signatures (ed25519, p256) or encryption (aes256) in the vault. Returns its public part; the ' +
         'private part never leaves the vault.',
-      schema: createKeySchema,
+      schema: z.strictObject({
+        name: keyField().describe('The name of the new key'),
+        algorithm: z
+          .enum(KEY_ALGORITHMS)
+          .default('ed25519')
+          .describe('ed25519 (default) and p256 sign; aes256 encrypts'),
+      }),
       effect: 'keyed',
       danger: 'safe',
       async execute({ name, algorithm }, { key: call, ...scope }) {

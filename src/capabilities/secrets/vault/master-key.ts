@@ -40,9 +40,10 @@ export async function unlock(record: MasterRecord, { keyFile, passphrase }: KeyS
 
 /** Creates the key of a new vault. */
 export async function createMaster({ keyFile, passphrase }: KeySources): Promise<MasterKey> {
-  return passphrase === undefined
-    ? masterKeyOf({ kind: 'file' }, (await readKey(keyFile)) ?? (await createKey(keyFile)))
-    : newFromPassphrase(passphrase);
+  if (passphrase !== undefined) return newFromPassphrase(passphrase);
+  // Two processes that create the key file at the same time get the same key.
+  const text = (await keyFile.load()) ?? (await keyFile.create(textOf(randomBytes(KEY_BYTES))));
+  return masterKeyOf({ kind: 'file' }, parseKey(text, keyFile));
 }
 
 /**
@@ -113,11 +114,6 @@ function textOf(key: Buffer): string {
 async function readKey(file: PrivateFile): Promise<Buffer | undefined> {
   const text = await file.load();
   return text === undefined ? undefined : parseKey(text, file);
-}
-
-/** Creates the key file. Two processes that create it at the same time get the same key. */
-async function createKey(file: PrivateFile): Promise<Buffer> {
-  return parseKey(await file.create(textOf(randomBytes(KEY_BYTES))), file);
 }
 
 function parseKey(text: string, { path }: PrivateFile): Buffer {

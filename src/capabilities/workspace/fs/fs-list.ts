@@ -12,19 +12,17 @@ import type { WorkspaceAccess, Workspace } from './workspace.js';
 const LIMIT_DEFAULT = 200;
 const LIMIT_MAX = 2_000;
 
-const schema = z.strictObject({
-  path: pathField('The workspace by default').optional(),
-  recursive: z.boolean().optional().describe('With subfolders, except .git and node_modules'),
-  itself: z.boolean().optional(),
-  limit: z.number().int().min(1).max(LIMIT_MAX).optional(),
-});
-
 export function listTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_list',
     description:
       'Lists a folder, files with their size. For a file, or with itself: true, returns type, size, time and mode.',
-    schema,
+    schema: z.strictObject({
+      path: pathField('The workspace by default').optional(),
+      recursive: z.boolean().optional().describe('With subfolders, except .git and node_modules'),
+      itself: z.boolean().optional(),
+      limit: z.number().int().min(1).max(LIMIT_MAX).optional(),
+    }),
     effect: 'pure',
     execute: ({ path = '.', recursive = false, itself, limit = LIMIT_DEFAULT }, { signal, ...scope }) =>
       workspace.read(scope, pathArgument(path), async (access) => {

@@ -11,20 +11,18 @@ const LINE_FEED = 10;
 
 const ATTACHMENT = 'Writes the file of this name that the user sent, in place of content';
 
-const schema = z.strictObject({
-  path: pathField('Missing folders are made'),
-  content: z.string().optional().describe('None for a folder'),
-  attachment: z.string().optional().describe(ATTACHMENT),
-  mode: z.enum(['replace', 'append', 'folder']).optional().describe('replace by default'),
-});
-
 export function writeTool(workspace: Workspace, maxBytes: number): Tool {
   return defineTool({
     name: 'fs_write',
     description:
       'Creates a text file or replaces its whole content. The mode "append" adds a line at the end, "folder" makes a folder. ' +
       'To change a part of a file, use fs_edit.',
-    schema,
+    schema: z.strictObject({
+      path: pathField('Missing folders are made'),
+      content: z.string().optional().describe('None for a folder'),
+      attachment: z.string().optional().describe(ATTACHMENT),
+      mode: z.enum(['replace', 'append', 'folder']).optional().describe('replace by default'),
+    }),
     effect: 'unsafe',
     // The file does not show whether an append happened: it may have ended with the same text before.
     effectOf: ({ mode }) => (mode === 'append' ? 'unsafe' : 'keyed'),
