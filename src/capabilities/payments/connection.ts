@@ -148,18 +148,16 @@ async function open(network: Network, send: typeof fetch, requestMs: number) {
   const chainId = await client.getChainId();
   if (chainId !== network.chainId) {
     const text = `The RPC server is on chain ${chainId}, but ${network.title} is configured.`;
-    throw new LangoError('invalid-config', text, {
-      hint: 'Correct payment.rpcUrl or payment.network. Nothing was sent.',
-    });
+    const hint = 'Correct payment.rpcUrl or payment.network. Nothing was sent.';
+    throw new LangoError('invalid-config', text, { hint });
   }
   const read = client.readContract({ abi, address: token, functionName: 'decimals' });
   const decimals = await read.catch(withoutFunction);
   if (decimals !== DECIMALS) {
     const what = decimals === undefined ? 'no token contract' : `a token with ${decimals} decimal places`;
     const text = `There is ${what} at ${token} on ${network.title}, but a token with ${DECIMALS} decimal places is required.`;
-    throw new LangoError('invalid-config', text, {
-      hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.',
-    });
+    const hint = 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.';
+    throw new LangoError('invalid-config', text, { hint });
   }
   return { viem, client, token, abi };
 }

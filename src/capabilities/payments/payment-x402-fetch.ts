@@ -67,14 +67,12 @@ function checkRules(
 ): void {
   const withPort = `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`;
   if (!rules.allowHosts.includes(hostname) && !rules.allowHosts.includes(withPort)) {
-    throw new LangoError('forbidden', `url: ${hostname} is not one of the hosts that may be paid.`, {
-      hint: `Only the operator can add it: payment.x402.allowHosts.`,
-    });
+    const hint = `Only the operator can add it: payment.x402.allowHosts.`;
+    throw new LangoError('forbidden', `url: ${hostname} is not one of the hosts that may be paid.`, { hint });
   }
   if (maxAmount > rules.maxAmount) {
     const text = `maxAmount: ${usdc(maxAmount)} exceeds the limit for one request, ${usdc(rules.maxAmount)}.`;
-    throw new LangoError('limit-reached', text, {
-      hint: 'Only the operator can raise it: payment.x402.maxAmount.',
-    });
+    const hint = 'Only the operator can raise it: payment.x402.maxAmount.';
+    throw new LangoError('limit-reached', text, { hint });
   }
 }

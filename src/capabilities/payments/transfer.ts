@@ -62,9 +62,8 @@ export async function priceTransfer(transfer: TransferParties, context: PaymentC
   const cost = gas * fees.maxFeePerGas;
   if (cost > maxGasCost) {
     const text = `The gas of this payment would cost up to ${eth(cost)}; the limit is ${eth(maxGasCost)}.`;
-    throw new LangoError('limit-reached', text, {
-      hint: 'Try again when gas is cheaper, or raise payment.limits.gasCost. Nothing was sent.',
-    });
+    const hint = 'Try again when gas is cheaper, or raise payment.limits.gasCost. Nothing was sent.';
+    throw new LangoError('limit-reached', text, { hint });
   }
   const needed = cost * BigInt(openTransfers + 1);
   if (coins < needed) {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '@x402/core/types';
+import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
@@ -137,15 +137,6 @@ export interface PaidResponse {
 /** Reads a header of x402: JSON in base64. */
 function readHeader(response: Response, name: string): unknown {
   return parseJson(Buffer.from(response.headers.get(name) ?? '', 'base64').toString());
-}
-
-/** Adds a payment by x402 version 2 to a request. */
-export function withPayment(
-  init: WebRequest['init'],
-  payment: Omit<PaymentPayload, 'x402Version'>,
-): RequestInit {
-  const header = Buffer.from(JSON.stringify({ x402Version: 2, ...payment })).toString('base64');
-  return { ...init, headers: { ...init.headers, 'PAYMENT-SIGNATURE': header } };
 }
 
 /** Reads the payment that the endpoint asks for. Rejects with `not-supported` for another protocol than x402 version 2. */
