@@ -155,18 +155,14 @@ const ROUND_MS = 20;
  */
 async function killMarked(mark: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const marked = await findMarkedProcesses(`${MARK_VARIABLE}=${mark}\0`);
+    const names = await readdir('/proc').catch(() => []);
+    const ids = names.filter((name) => /^\d+$/.test(name));
+    const environments = await Promise.all(
+      ids.map((id) => readFile(`/proc/${id}/environ`, 'latin1').catch(() => '')),
+    );
+    const marked = ids.filter((_, index) => environments[index]!.includes(`${MARK_VARIABLE}=${mark}\0`));
     if (marked.length === 0) return;
-    for (const id of marked) sendSignal(id, 'SIGKILL');
+    for (const id of marked) sendSignal(Number(id), 'SIGKILL');
     await pause(ROUND_MS);
   }
-}
-
-async function findMarkedProcesses(entry: string): Promise<number[]> {
-  const names = await readdir('/proc').catch(() => []);
-  const ids = names.filter((name) => /^\d+$/.test(name));
-  const environments = await Promise.all(
-    ids.map((id) => readFile(`/proc/${id}/environ`, 'latin1').catch(() => '')),
-  );
-  return ids.filter((_, index) => environments[index]!.includes(entry)).map(Number);
 }

@@ -103,15 +103,6 @@ export class Runner {
     const roots = await folders.openReal(context);
     const cwd = await resolveFolder(roots, input.cwd ?? '.');
     const fileBytes = Math.min(await budget.remainingBytes(context), FILE_LIMIT_BYTES);
-    const command: ShellCommand = {
-      shell: this.#shell,
-      command: input.command,
-      cwd,
-      env: { ...this.#environment(roots), ...input.env },
-      writable: roots,
-      readable: readable?.(context) ?? [],
-      ...{ fileBytes, limits },
-    };
     let child: Process | undefined;
     let forwarder: Forwarder | undefined;
     let outOfMemory: LangoError | undefined;
@@ -120,9 +111,16 @@ export class Runner {
     try {
       forwarder = await this.#options.openForwarder?.(context, { ...input, tool });
       if (this.#isClosed) throw serverStopping();
-      const reachable = forwarder ? withForwarder(command, forwarder) : command;
-      const launch = sandbox?.launch(reachable, network) ?? unsandboxedLaunch(reachable);
-      child = startProcess(group?.launch(launch) ?? launch, command.limits.outputBytes, scrubber?.(context));
+      const reach = forwarder && { LANGO_HTTP: forwarder.socket };
+      const command: ShellCommand = {
+        ...{ shell: this.#shell, command: input.command, cwd },
+        env: { ...reach, ...this.#environment(roots), ...input.env },
+        writable: roots,
+        readable: [...(readable?.(context) ?? []), ...(forwarder ? [forwarder.folder] : [])],
+        ...{ fileBytes, limits },
+      };
+      const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
+      child = startProcess(group?.launch(launch) ?? launch, limits.outputBytes, scrubber?.(context));
     } catch (error) {
       await group?.close();
       await forwarder?.close();
@@ -159,12 +157,6 @@ export class Runner {
     });
     return { ...baseEnvironment(home), TERM: 'dumb', ...Object.fromEntries(allowed) };
   }
-}
-
-/** Lets a command reach its forwarder. */
-function withForwarder(command: ShellCommand, { socket, folder }: Forwarder): ShellCommand {
-  const env = { LANGO_HTTP: socket, ...command.env };
-  return { ...command, env, readable: [...command.readable, folder] };
 }
 
 /** The secrets whose values a command would get. */

@@ -84,7 +84,10 @@ async function probe(sandbox: Sandbox, roots: readonly string[], root: string): 
   const { exitCode } = await child.ended;
   if (exitCode === 0) return;
   const output = `${child.stderr.text('').trim()} ${child.stdout.text('').trim()}`.trim();
-  throw new LangoError('unavailable', `The sandbox does not work here: ${advise(output)}`);
+  const advice = ADVICE.find(([pattern]) => pattern.test(output))?.[1];
+  const problem = output === '' ? 'the probe failed without output' : output;
+  const fix = advice === undefined ? '' : ` To fix it: ${advice}.`;
+  throw new LangoError('unavailable', `The sandbox does not work here: ${problem}.${fix}`);
 }
 
 const NO_PROC = /mount proc|max_user_namespaces: Read-only/i;
@@ -98,9 +101,3 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/unknown option/i, 'install bubblewrap 0.8 or newer'],
   [/cannot write/i, 'give that account the folder with chown -R'],
 ];
-
-function advise(output: string): string {
-  const advice = ADVICE.find(([pattern]) => pattern.test(output))?.[1];
-  const problem = output === '' ? 'the probe failed without output' : output;
-  return advice === undefined ? `${problem}.` : `${problem}. To fix it: ${advice}.`;
-}
