@@ -90,12 +90,17 @@ function spawnChild(launch: Launch, stdin: 'ignore' | 'pipe', mark: string | und
   const child = withDescriptors(stdin, pipedInputs.length, (stdio) =>
     spawn(file, args, { cwd, env, stdio, detached: true }),
   );
-  pipedInputs.forEach((input, index) => {
+  writeInputs(child, pipedInputs);
+  return child;
+}
+
+/** Separate for the same reason: a stream keeps its listener. */
+function writeInputs(child: ChildProcess, inputs: Launch['pipedInputs']): void {
+  inputs.forEach((input, index) => {
     const stream = child.stdio[3 + index] as Writable;
     stream.on('error', () => undefined); // The program ended before it read its input; `ended` reports that.
     stream.end(input);
   });
-  return child;
 }
 
 /** Captures an output. Returns a function to call at its end, which captures the rest that the scrubber still holds. */
