@@ -40,15 +40,11 @@ export function listTool(workspace: Workspace): Tool {
           types.push(typeOf(entry.opened));
         }
         if (lines.length === 0) return { content: `${shown === '.' ? 'The workspace' : shown} is empty.` };
-        return { content: [...lines, `[${countTypes(types)}]`].join('\n') };
+        const byType = [...Map.groupBy(types, (type) => type)];
+        const counts = byType.map(([type, { length }]) => counted(length, type)); // "2 files", "1 folder"
+        return { content: [...lines, `[${counts.join(', ')}]`].join('\n') };
       }),
   });
-}
-
-/** "2 files, 1 folder" */
-function countTypes(types: readonly string[]): string {
-  const byType = Map.groupBy(types, (type) => type);
-  return [...byType].map(([type, { length }]) => counted(length, type)).join(', ');
 }
 
 async function describeEntry(access: WorkspaceAccess, entry: TreeEntry, recursive: boolean): Promise<string> {
