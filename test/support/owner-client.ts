@@ -1,5 +1,5 @@
 import { KNOWLEDGE_OPERATIONS } from '../../src/capabilities/knowledge/operations.js';
-import { PAYMENT_OPERATIONS } from '../../src/capabilities/payments/operations.js';
+import { PAYMENT_OPERATIONS } from '../../src/capabilities/payments/index.js';
 import { SKILL_OPERATIONS } from '../../src/capabilities/skills/operations.js';
 import type { OperationClient } from '../../src/core/operation.js';
 import { VAULT_OPERATIONS } from '../../src/core/vault-operations.js';

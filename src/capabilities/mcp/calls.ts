@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { LangoError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { LONGEST_TIMER_MS } from '../../core/time.js';
-import { outsideText, type CallToolResult, type Connection } from './connection.js';
+import type { ToolContext } from '../../core/tool.js';
+import { outsideText, type Connection, type McpServerOptions } from './connection.js';
 import { converse, repliesByRequest, withReplies } from './conversation.js';
 import type { CallEnd, CallWork, State } from './conversation.js';
 import { LiveCall, type CallStep, type Untimed } from './live-call.js';
-import type { CallContext } from './mcp-tool.js';
-import type { McpServerOptions } from './options.js';
 
 const PROGRESS_PAUSE_MS = 1_000;
 /** Calls that wait at the server while a person is asked: the most of one owner and of all, and the longest time. */
@@ -25,11 +24,10 @@ interface Reach {
   onSilent(connection: Connection): void;
 }
 
-interface OneCall {
-  readonly tool: string;
-  readonly input: JsonObject;
-  readonly context: CallContext;
-}
+export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'replied'> &
+  Partial<Pick<ToolContext, 'tenant' | 'owner'>>;
+
+type OneCall = Readonly<{ tool: string; input: JsonObject; context: CallContext }>;
 
 interface Attempt {
   readonly connection: Connection;
@@ -49,12 +47,12 @@ interface Kept {
 /** The calls of the tools of one server, with the questions that the server asks during them. */
 export class Calls {
   readonly #options: Pick<McpServerOptions, 'name' | 'effect' | 'timeoutMs'>;
-  readonly #reach: Reach;
+  readonly reach: Reach;
   readonly #kept = new Map<string, Kept>();
 
   constructor(options: McpServerOptions, reach: Reach) {
     this.#options = options;
-    this.#reach = reach;
+    this.reach = reach;
   }
 
   async call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd> {
@@ -64,7 +62,7 @@ export class Calls {
     const call = { tool, input, context };
     try {
       const state = replied?.state;
-      const connection = await this.#reach.ready(context.signal);
+      const connection = await this.reach.ready(context.signal);
       if (connection.liveCalls || state?.live !== undefined)
         return await this.#callLive(connection, call, state);
       const next: CallWork['next'] = (inputResponses, requestState) =>
@@ -111,7 +109,10 @@ export class Calls {
       const end = await converse(work, kept ? state : undefined);
       isKept = 'asks' in end;
       if (isKept) this.#keep(work.live!, { live, connection: on, owner });
-      return 'asks' in end || !live.wasMistakable ? end : withNote(end.result);
+      if ('asks' in end || !live.wasMistakable) return end;
+      const text =
+        'The server asked a question in this call. Lango replied with cancel, because another call was under way and nothing says which of the two asked. Call it again to be asked.';
+      return { result: { ...end.result, content: [...end.result.content, { type: 'text', text }] } };
     } finally {
       if (!isKept) {
         live.end(new Error('nobody waits for it'));
@@ -146,10 +147,10 @@ export class Calls {
       return await make(connection);
     } catch (error) {
       if ((error as { readonly status?: unknown } | undefined)?.status === NO_SESSION) {
-        await this.#reach.drop();
-        return make(await untimed(() => this.#reach.ready(signal)));
+        await this.reach.drop();
+        return make(await untimed(() => this.reach.ready(signal)));
       }
-      if (!isErrorResponse(error)) this.#reach.onSilent(connection);
+      if (!isErrorResponse(error)) this.reach.onSilent(connection);
       throw error;
     }
   }
@@ -177,12 +178,6 @@ export class Calls {
     const text = `The MCP server ${this.#options.name} gave no response (${why}). Whether it did the work is not known.`;
     return new LangoError('outcome-unknown', text, { cause });
   }
-}
-
-function withNote(result: CallToolResult): CallEnd {
-  const text =
-    'The server asked a question in this call. Lango replied with cancel, because another call was under way and nothing says which of the two asked. Call it again to be asked.';
-  return { result: { ...result, content: [...result.content, { type: 'text', text }] } };
 }
 
 /** Whether the server itself responded with this error. */

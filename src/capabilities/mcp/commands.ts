@@ -8,13 +8,14 @@ import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { EXIT, usageError } from '../../terminal/exit.js';
 import { terminalLines } from '../../terminal/input.js';
 import { safeLine } from '../../terminal/safe-text.js';
+import type { CallContext } from './calls.js';
+import type { CallToolResult } from './connection.js';
 import { signInName } from './kept-sign-in.js';
 import { openServers } from './opening.js';
-import type { McpServer } from './server.js';
+import type { McpServer, OfferedTool } from './server.js';
 import type { MCP_SETTINGS } from './settings.js';
 
 export type McpCall<Flags = object> = CommandCall<SettingsContext<typeof MCP_SETTINGS>, Flags>;
-type Tool = McpServer['offers'][number];
 
 const DESCRIPTION_CHARACTERS = 100;
 
@@ -83,13 +84,13 @@ export async function tryTool(
 ): Promise<Report> {
   const input = readArguments(given);
   await using mcp = openServers(await call.readSettings());
-  const server = requireServer(mcp.servers, name);
+  const { calls } = requireServer(mcp.servers, name);
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort(new LangoError('canceled', 'The call was given up.')));
   const progress = (text: string) => call.terminal.note(safeLine(text));
   let replied: Replied | undefined;
   for (;;) {
-    const end = await server.call(tool, input, { signal: stop.signal, progress, replied });
+    const end = await calls.call(tool, input, { signal: stop.signal, progress, replied });
     if ('result' in end) return resultReport(end.result);
     const { questions, state } = end.asks;
     if (!call.terminal.canAsk) return questionsReport(questions);
@@ -99,8 +100,7 @@ export async function tryTool(
   }
 }
 
-type CallEnd = Awaited<ReturnType<McpServer['call']>>;
-type Replied = NonNullable<Parameters<McpServer['call']>[2]['replied']>;
+type Replied = NonNullable<CallContext['replied']>;
 
 /** Shows what a server asks, and reads lines up to an empty one. Resolves with undefined when there are none. */
 async function askFor(question: string, { note }: Terminal): Promise<Replied['replies'][number]> {
@@ -121,7 +121,7 @@ function questionsReport(questions: readonly string[]): Report {
   return { json: { questions }, lines: [...lines, hint], exitCode: EXIT.failure };
 }
 
-function resultReport(result: Extract<CallEnd, { readonly result: unknown }>['result']): Report {
+function resultReport(result: CallToolResult): Report {
   const texts = result.content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`));
   const lines = texts.flatMap((text) => text.split('\n').map((line) => safeLine(line)));
   return { json: result, lines, exitCode: result.isError === true ? EXIT.failure : EXIT.ok };
@@ -150,7 +150,10 @@ function readArguments(given = '{}'): JsonObject {
   throw usageError('The arguments must be one JSON object.', hint);
 }
 
-function lineOf({ name, tool, state, reason, danger, description }: Tool, { paint }: Terminal): string {
+function lineOf(
+  { name, tool, state, reason, danger, description }: OfferedTool,
+  { paint }: Terminal,
+): string {
   const about = safeLine(description, DESCRIPTION_CHARACTERS);
   switch (state) {
     case 'offered':

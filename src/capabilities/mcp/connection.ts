@@ -6,38 +6,50 @@ import { causesOf, errorText, LangoError } from '../../core/errors.js';
 import { mediaTypeOf } from '../../core/http.js';
 import { oneLine, shorten } from '../../core/text.js';
 import { assertJsonValue, listIn, objectIn, type JsonObject } from '../../core/json.js';
-import type { McpServerOptions } from './options.js';
+import type { Logger } from '../../core/logger.js';
+import type { RunningProgram } from '../../core/program.js';
 import { MessageBounds, ProcessTransport } from './process-transport.js';
 import type { Replies } from './elicitation.js';
 import { LenientMessages } from './lenient-messages.js';
-import { LiveCalls, PAGE, type CallStep, type OnProgress } from './live-call.js';
+import { LiveCalls, PAGE, type CallStep, type StepOptions } from './live-call.js';
+import type { ServerSettings } from './settings.js';
 
 export type { CallToolResult, Definition };
 
-interface CallOptions {
-  readonly signal: AbortSignal;
-  readonly timeoutMs: number;
-  readonly onProgress: OnProgress;
+interface CallOptions extends Omit<StepOptions, 'replies'> {
   /** The replies to what the server asked, and its own note. */
   readonly inputResponses?: Replies;
   readonly requestState?: string | undefined;
 }
 
-/** A connection to a server, after the handshake. */
-export interface Connection {
-  readonly isClosed: boolean;
-  /** Lists all tools, page by page. */
-  list(timeoutMs?: number): Promise<readonly Definition[]>;
-  call(tool: string, input: JsonObject, options: CallOptions): Promise<CallStep>;
-  /** The calls during which the server may ask; undefined when the server asks in its response to a call. */
-  readonly liveCalls: LiveCalls | undefined;
-  close(): Promise<void>;
+/** One MCP server, as the configuration describes it. */
+export interface McpServerOptions extends Pick<
+  ServerSettings,
+  'include' | 'exclude' | 'approval' | 'effect'
+> {
+  /** Lower-case letters and digits: a part of the names of its tools. */
+  readonly name: string;
+  readonly reach: McpReach;
+  /** Identifies the server that `reach` leads to. The accepted definitions of tools belong to it. */
+  readonly target: string;
+  readonly timeoutMs: number;
+  /** The file with the accepted definitions of tools. Its folder is created if it is missing. */
+  readonly acceptedFile: string;
+  readonly logger: Logger;
 }
 
-interface Listener {
-  onToolsChanged(): void;
-  onClosed(): void;
-}
+export type McpReach =
+  | {
+      readonly kind: 'http';
+      readonly url: string;
+      readonly headers: Readonly<Record<string, string>>;
+      /** The egress client. */
+      readonly fetch: typeof fetch;
+    }
+  | { readonly kind: 'process'; readonly start: () => Promise<RunningProgram> };
+
+/** A connection to a server, after the handshake. */
+export type Connection = Awaited<ReturnType<typeof openConnection>>;
 
 const CONNECT_MS = 30_000;
 /** The longest wait for the protocol version: an old server may not respond to that question. */
@@ -51,7 +63,10 @@ const LINES_PER_SECOND = 500;
 const LONGEST_MESSAGE = 2_000;
 
 /** Connects and agrees on a version of the protocol. Rejects with `unavailable` and leaves nothing open. */
-export async function openConnection(options: McpServerOptions, listener: Listener): Promise<Connection> {
+export async function openConnection(
+  options: McpServerOptions,
+  listener: { onToolsChanged(): void; onClosed(): void },
+) {
   // The package is optional; the first connection loads it.
   const library = await import('@modelcontextprotocol/client');
   const { transport, stderr } = await openTransport(options, library);
@@ -103,8 +118,11 @@ export async function openConnection(options: McpServerOptions, listener: Listen
     get isClosed() {
       return isClosed;
     },
-    list: (timeoutMs = LIST_MS) => listTools(client, messages, timeoutMs),
-    call: (name, input, given) => callTool(client, { name, arguments: input }, given),
+    /** Lists all tools, page by page. */
+    list: (timeoutMs = LIST_MS): Promise<readonly Definition[]> => listTools(client, messages, timeoutMs),
+    call: (name: string, input: JsonObject, given: CallOptions) =>
+      callTool(client, { name, arguments: input }, given),
+    /** The calls during which the server may ask; undefined when the server asks in its response to a call. */
     liveCalls: client.getProtocolEra() === 'modern' ? undefined : liveCalls,
     close: () => client.close(),
   };

@@ -167,8 +167,8 @@ function filledIn(asked: Form, text: string): ElicitResult | { readonly problem:
     const value = given.get(name) ?? one.default;
     if (value === undefined && required.includes(name)) return { problem: `A value for ${name} is missing.` };
     if (value === undefined) continue;
-    const read = valueOf(value, one);
-    if (read === undefined)
+    const read = meantBy(value, one);
+    if (read === undefined || limitProblems(one, read).length > 0)
       return { problem: `${quoted(JSON.stringify(value))} is not for ${name}: it wants ${typeText(one)}.` };
     content.push([name, read]);
   }
@@ -193,12 +193,7 @@ function valuesIn(text: string, { requestedSchema }: Form): ReadonlyMap<string, 
   return new Map([[shorten(text, LONGEST_WORDS), text]]);
 }
 
-/** The value as the field wants it; undefined when it does not fit. */
-function valueOf(given: unknown, one: Field): Value | undefined {
-  const value = meantBy(given, one);
-  return limitProblems(one, value).length === 0 ? value : undefined;
-}
-
+/** The value as the field wants it; undefined when it is of another kind. */
 function meantBy(given: unknown, one: Field): Value | undefined {
   if (one.type === 'array') {
     const words = (text: string) => text.split(',').filter((word) => word.trim() !== '');

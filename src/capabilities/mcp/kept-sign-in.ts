@@ -1,11 +1,11 @@
 import { KeptCredential, type LoadedValues } from '../../core/credential.js';
-import { errorText, isLangoError, LangoError } from '../../core/errors.js';
+import { isLangoError, LangoError } from '../../core/errors.js';
 import { parseJson } from '../../core/json.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import type { Services } from '../../core/service.js';
 import type { Scope } from '../../core/task.js';
 import { pause } from '../../core/time.js';
-import { SIGN_INS, VAULT, type Revocation } from '../../core/vault.js';
+import { SIGN_INS, VAULT } from '../../core/vault.js';
 import { assertScope, type LoginOptions } from './issuer.js';
 import { notSignedIn, renew, revoke, signIn, type SignIn } from './login.js';
 
@@ -58,17 +58,17 @@ export function signedInFetch(kept: KeptSignIn, send: typeof fetch): typeof fetc
 
 const bearer = (token: string): string => `Bearer ${token}`;
 
-async function secretsOf({ services, options }: KeptSignIn) {
-  const open = services.find(VAULT);
-  if (open) return (await open()).secrets;
-  const hint = 'Ask an agent that has its tools: lango send --agent operator "…"';
-  throw new LangoError('unavailable', `Only the server uses the sign-in at ${options.name}.`, { hint });
-}
-
 /** Reads the sign-in from the vault, and renews it when it ends soon or the server refused its token. */
-async function currentSignIn(parts: KeptSignIn, refused: string | null): Promise<SignIn> {
-  const { options, scope } = parts;
-  const secrets = await secretsOf(parts);
+async function currentSignIn(
+  { options, services, scope }: KeptSignIn,
+  refused: string | null,
+): Promise<SignIn> {
+  const open = services.find(VAULT);
+  if (!open) {
+    const hint = 'Ask an agent that has its tools: lango send --agent operator "…"';
+    throw new LangoError('unavailable', `Only the server uses the sign-in at ${options.name}.`, { hint });
+  }
+  const { secrets } = await open();
   const name = signInName(options.name);
   const isCurrent = ({ accessToken, expiresAt, refreshToken }: SignIn) =>
     bearer(accessToken) !== refused && expiresAt - Date.now() >= (refreshToken === undefined ? 0 : MARGIN_MS);
@@ -106,22 +106,11 @@ async function currentSignIn(parts: KeptSignIn, refused: string | null): Promise
   }
 }
 
-/** Lets the issuer end the tokens of a sign-in. Never rejects. `value` is undefined when the vault could not open it. */
-export async function endSignIn(options: LoginOptions, value: Uint8Array | undefined): Promise<Revocation> {
-  const kept = signInIn(value);
-  if (!kept) return { isRevoked: false, why: 'The kept tokens cannot be read.' };
-  try {
-    await revoke(options, kept);
-    return { isRevoked: true };
-  } catch (error) {
-    return { isRevoked: false, why: errorText(error) };
-  }
-}
-
 function undefinedOnConflict(error: unknown): undefined {
   if (!isLangoError(error, 'conflict')) throw error;
 }
 
-function signInIn(value: Uint8Array | undefined): SignIn | undefined {
+/** Reads a sign-in from the vault. Returns undefined for one that cannot be read. */
+export function signInIn(value: Uint8Array | undefined): SignIn | undefined {
   return signIn.safeParse(parseJson(Buffer.from(value ?? []).toString('utf8'))).data;
 }

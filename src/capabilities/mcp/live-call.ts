@@ -4,7 +4,7 @@ import type { ElicitResult, Replies } from './elicitation.js';
 /** The start of the names of questions before a call: the call is made again after the replies. */
 export const PAGE = 'page-first ';
 
-export type OnProgress = (done: number, total: number | undefined) => void;
+type OnProgress = (done: number, total: number | undefined) => void;
 
 /** The next step of a server's work on a call: the server has a result, or it asks for input. */
 export type CallStep =
@@ -17,7 +17,7 @@ export type CallStep =
       readonly requestState?: string | undefined;
     };
 
-interface StepOptions {
+export interface StepOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   /** The replies to what was asked last, by its names. */

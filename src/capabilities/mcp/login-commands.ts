@@ -28,25 +28,18 @@ export async function login(
   const hint = `Try again: lango mcp login ${name}`;
   const late = new LangoError('timeout', 'Nobody signed in within 10 minutes.', { hint });
   const { signal } = stop.expect(WAIT_MS, () => late);
-  const kept = await (flags.device
-    ? signInByDevice(options, {
-        signal,
-        show: (page) => {
-          noteIssuer(page, call, name);
-          terminal.note(`Open ${safeLine(page.url)} and type: ${safeLine(page.code ?? '')}`);
-        },
-      })
-    : withCallback((callback) =>
-        signInByBrowser(options, {
-          ...{ signal, callback },
-          show: (page) => {
-            const { url } = page;
-            noteIssuer(page, call, name);
-            terminal.note(`Sign in here:\n${safeLine(url)}`);
-            if (flags.browser !== false) void openInBrowser(url);
-          },
-        }),
-      ));
+  const show = ({ url, code, issuer }: SignInPage): void => {
+    // Says who gets the permission before the page opens: a hostile issuer could show the page of another one.
+    const [host, page] = [new URL(issuer).host, new URL(url).host].map((one) => safeLine(one));
+    terminal.note(`${safeLine(name)} lets ${host} sign people in. Permit nothing on a page of anybody else.`);
+    if (host !== page) terminal.note(`${page} is not ${host}: go on only if both belong together.`);
+    if (code !== undefined) return terminal.note(`Open ${safeLine(url)} and type: ${safeLine(code)}`);
+    terminal.note(`Sign in here:\n${safeLine(url)}`);
+    if (flags.browser !== false) void openInBrowser(url);
+  };
+  const kept = flags.device
+    ? await signInByDevice(options, { signal, show })
+    : await withCallback((callback) => signInByBrowser(options, { signal, show, callback }));
   const value = JSON.stringify(kept);
   const secret = { name: signInName(name), value, places: [], hosts: [], replace: true };
   await call.withOwner(VAULT_OPERATIONS, (owner) => owner.storeSecret(secret));
@@ -67,13 +60,6 @@ export async function logout(call: McpCall, name: string): Promise<Report> {
         ...unrevokedLines(end).map((line) => safeLine(line)),
       ];
   return { json: { server: name, ...end }, lines };
-}
-
-/** Says who gets the permission before the page opens: a hostile issuer could show the page of another one. */
-function noteIssuer({ url, issuer }: SignInPage, { terminal }: McpCall, name: string): void {
-  const [host, page] = [new URL(issuer).host, new URL(url).host].map((one) => safeLine(one));
-  terminal.note(`${safeLine(name)} lets ${host} sign people in. Permit nothing on a page of anybody else.`);
-  if (host !== page) terminal.note(`${page} is not ${host}: go on only if both belong together.`);
 }
 
 const PAGE = '<!doctype html><meta charset="utf-8"><title>Lango</title><p>';

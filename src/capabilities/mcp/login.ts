@@ -123,8 +123,7 @@ export async function renew(options: LoginOptions, before: SignIn): Promise<Sign
     const tokens = await refreshTokenGrant(configuration, before.refreshToken, { resource: before.resource });
     return signIn.parse({ ...before, ...tokensOf(tokens), renewedSince: undefined });
   } catch (error) {
-    if (ENDED.has(codeIn(error))) throw notSignedIn(options);
-    throw typed(options, error);
+    throw ENDED.has(codeIn(error)) ? notSignedIn(options) : typed(options, error);
   }
 }
 

@@ -4,18 +4,14 @@ import { defined, type Json, type JsonObject } from '../../core/json.js';
 import { readSchema } from '../../core/json-schema.js';
 import { namesThatFit } from '../../core/model-schema.js';
 import type { Part } from '../../core/message.js';
-import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../core/tool.js';
+import { defineTool, type Tool, type ToolOutput } from '../../core/tool.js';
 import { safeLine, safeText } from '../../terminal/safe-text.js';
-import type { CallToolResult, Definition } from './connection.js';
-import type { CallEnd } from './conversation.js';
-import type { McpServerOptions } from './options.js';
+import type { Calls } from './calls.js';
+import type { CallToolResult, Definition, McpServerOptions } from './connection.js';
 
 const LONGEST_DESCRIPTION = 1_024;
 /** The longest wait of a call for a server that is started again. The time of the call begins after it. */
 const LONGEST_START_MS = 60_000;
-
-export type CallContext = Pick<ToolContext, 'signal' | 'progress' | 'replied'> &
-  Partial<Pick<ToolContext, 'tenant' | 'owner'>>;
 
 /** Names each tool by its name on the server: cleaned, distinct, at most 64 characters, where needed with a hash. */
 export function toolNames(prefix: string, given: readonly string[]): ReadonlyMap<string, string> {
@@ -27,18 +23,12 @@ export function toolNames(prefix: string, given: readonly string[]): ReadonlyMap
   return new Map(given.map((name) => [name, names.get(prefix + name)!]));
 }
 
-interface McpToolParts {
-  readonly name: string;
-  readonly options: McpServerOptions;
-  readonly server: {
-    /** Rejects when the server cannot be reached. */
-    ready(signal: AbortSignal): Promise<unknown>;
-    call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd>;
-  };
-}
-
 /** Makes a tool of a server's definition. Throws `tool` when its arguments cannot be described to a model. */
-export function mcpTool(definition: Definition, { name, options, server }: McpToolParts): Tool {
+export function mcpTool(
+  definition: Definition,
+  name: string,
+  { options, calls }: { readonly options: McpServerOptions; readonly calls: Calls },
+): Tool {
   const { annotations = {}, description = '', title } = definition;
   const { approval, effect, timeoutMs } = options;
   // Annotations are hints of the server. Without one, a person is asked.
@@ -56,9 +46,9 @@ export function mcpTool(definition: Definition, { name, options, server }: McpTo
     timeoutMs: timeoutMs + LONGEST_START_MS,
     describe: () =>
       `call ${JSON.stringify(definition.name)} of the MCP server ${options.name} with these arguments`,
-    check: async (_, { signal }) => void (await server.ready(signal)),
+    check: async (_, { signal }) => void (await calls.reach.ready(signal)),
     async execute(input, context) {
-      const end = await server.call(definition.name, input as JsonObject, context);
+      const end = await calls.call(definition.name, input as JsonObject, context);
       return 'asks' in end ? { content: 'The server asks a person.', asks: end.asks } : outputOf(end.result);
     },
   });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { SettingsContext } from '../../core/capability.js';
 import { BoundedCache } from '../../core/bounded-cache.js';
 import { KeptCredential } from '../../core/credential.js';
-import { LangoError } from '../../core/errors.js';
+import { errorText, LangoError } from '../../core/errors.js';
 import { hashJson } from '../../core/canonical-json.js';
 import { createOriginFetch } from '../../core/origin-fetch.js';
 import { PROGRAMS, type Programs } from '../../core/program.js';
@@ -13,9 +13,10 @@ import { SIGN_INS, type Revocation } from '../../core/vault.js';
 import { makeFolder } from '../../disk/private-file.js';
 import { isInstalled } from '../../disk/programs.js';
 import { createTokenRequest } from '../../http/oauth-client.js';
+import type { McpReach, McpServerOptions } from './connection.js';
 import type { LoginOptions } from './issuer.js';
-import { endSignIn, ISSUER_TIMEOUT_MS, signedInFetch } from './kept-sign-in.js';
-import type { McpReach, McpServerOptions } from './options.js';
+import { ISSUER_TIMEOUT_MS, signedInFetch, signInIn } from './kept-sign-in.js';
+import { revoke } from './login.js';
 import { McpServer } from './server.js';
 import { MISSING, PACKAGE, type MCP_SETTINGS, type ServerSettings } from './settings.js';
 
@@ -184,7 +185,14 @@ export async function signOut(
   const entry = context.settings['mcp.servers'][name];
   if (!entry?.login)
     return { isRevoked: false, why: `This node has no entry mcp.servers.${name} with login.` };
-  return endSignIn(loginOptionsOf([name, entry], context), value);
+  const kept = signInIn(value);
+  if (!kept) return { isRevoked: false, why: 'The kept tokens cannot be read.' };
+  try {
+    await revoke(loginOptionsOf([name, entry], context), kept);
+    return { isRevoked: true };
+  } catch (error) {
+    return { isRevoked: false, why: errorText(error) };
+  }
 }
 
 function loginOptionsOf(

@@ -1,16 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errorText, isLangoError, LangoError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { counted } from '../../core/text.js';
 import { abortable, backoffMs, waitAtMost } from '../../core/time.js';
 import type { Tool, ToolSource } from '../../core/tool.js';
 import type { NodeFinding } from '../../core/tool-family.js';
 import { AcceptedTools, definitionHash } from './accepted.js';
-import { openConnection, outsideText, type Connection, type Definition } from './connection.js';
+import { openConnection, outsideText } from './connection.js';
+import type { Connection, Definition, McpServerOptions } from './connection.js';
 import { Calls } from './calls.js';
-import type { CallEnd } from './conversation.js';
-import { mcpTool, signInTool, toolNames, type CallContext } from './mcp-tool.js';
-import type { McpServerOptions } from './options.js';
+import { mcpTool, signInTool, toolNames } from './mcp-tool.js';
 
 /** The longest time that a run waits for a server that is being reached. */
 const RUN_WAITS_MS = 3_000;
@@ -41,11 +39,11 @@ export interface OfferedTool {
 export class McpServer implements ToolSource {
   readonly name: string;
   readonly kind: ToolSource['kind'];
+  readonly calls: Calls;
   readonly #options: McpServerOptions;
   readonly #accepted: AcceptedTools;
   /** Offered to a person who is not signed in, in place of the tools. */
   readonly #signIn: Tool;
-  readonly #calls: Calls;
   #connection: Connection | undefined;
   #opening: { readonly since: number; readonly done: Promise<Connection> } | undefined;
   #failure: { readonly error: LangoError; readonly retryAt: number; readonly failures: number } | undefined;
@@ -63,8 +61,8 @@ export class McpServer implements ToolSource {
     this.kind = { name: `mcp_${options.name}_` };
     this.#signIn = signInTool(options.name);
     this.#accepted = new AcceptedTools(options.acceptedFile, options.target);
-    this.#calls = new Calls(options, {
-      ready: (signal) => this.ready(signal),
+    this.calls = new Calls(options, {
+      ready: (signal) => this.#ready(signal),
       drop: () => this.#drop(),
       onSilent: (connection) => {
         this.#checking = this.#endIfHanging(connection);
@@ -123,19 +121,15 @@ export class McpServer implements ToolSource {
     return this.#accepted.accept();
   }
 
-  async ready(signal: AbortSignal): Promise<Connection> {
+  async #ready(signal: AbortSignal): Promise<Connection> {
     if (this.#failure && Date.now() < this.#failure.retryAt) throw this.#failure.error;
     const connection = this.#checking.then(() => this.#connect());
     return abortable(connection, signal);
   }
 
-  call(tool: string, input: JsonObject, context: CallContext): Promise<CallEnd> {
-    return this.#calls.call(tool, input, context);
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#calls.close();
+    this.calls.close();
     const opening = this.#opening?.done.then((connection) => connection.close()).catch(() => undefined);
     if (opening) await waitAtMost(PAUSES.firstMs, opening, { ref: false });
     await this.#drop();
@@ -224,7 +218,7 @@ export class McpServer implements ToolSource {
       try {
         const hash = definitionHash(definition);
         const known = this.#tools.get(own.name);
-        const make = () => mcpTool(definition, { name: own.name, options: this.#options, server: this });
+        const make = () => mcpTool(definition, own.name, { options: this.#options, calls: this.calls });
         const made = known?.hash === hash ? known : { hash, tool: make() };
         tools.set(own.name, made);
         return { ...own, state: 'offered', danger: made.tool.danger({}) };

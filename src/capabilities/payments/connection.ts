@@ -1,24 +1,14 @@
-import { isLangoError, LangoError } from '../../core/errors.js';
+import { causesOf, errorText, isLangoError, LangoError } from '../../core/errors.js';
+import { oneLine } from '../../core/text.js';
 import { DECIMALS } from './amount.js';
-import { isCausedBy, rpcFailure } from './failures.js';
 import type { Network } from './networks.js';
 
 export type Hex = `0x${string}`;
 
-export interface ConnectionOptions {
-  readonly network: Network;
-  /** The egress fetch. It limits the time and the size of each request. */
-  readonly fetch: typeof fetch;
-  readonly requestMs: number;
-}
-
-/** The network and the token that an offer must name to be payable. */
-export interface PayableTerms {
-  readonly network: Network;
-  readonly token: Hex;
-  /** The EIP-712 domain that the token's signatures are bound to. */
-  readonly domain: { readonly name: string; readonly version: string };
-}
+/** The network and the token that an offer must name to be payable, with the EIP-712 domain of the token's signatures. */
+export type PayableTerms = Awaited<ReturnType<Connection['terms']>>;
+/** A receipt with the transfers of the token in its transaction. */
+export type Receipt = NonNullable<Awaited<ReturnType<Connection['receipt']>>>;
 
 const TOKEN_ABI = [
   'function balanceOf(address) view returns (uint256)',
@@ -30,13 +20,6 @@ const TOKEN_ABI = [
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 ] as const;
 
-export interface Receipt {
-  readonly isSuccess: boolean;
-  readonly block: bigint;
-  /** Transfers of the token in this transaction. */
-  readonly transfers: readonly { readonly from: string; readonly to: string; readonly value: bigint }[];
-}
-
 /**
  * Queries a chain, and the token on it, through an RPC server. Loads and requests nothing before the first query, which
  * checks that the server is on the configured chain and that the token is a contract with six decimal places; otherwise
@@ -44,12 +27,17 @@ export interface Receipt {
  */
 export class Connection {
   readonly network: Network;
-  readonly #options: ConnectionOptions;
-  #opening: Promise<Opened> | undefined;
+  readonly #open: () => Promise<Opened>;
 
-  constructor(options: ConnectionOptions) {
-    this.network = options.network;
-    this.#options = options;
+  /** `send` is the egress fetch. It limits the time and the size of each request. */
+  constructor(network: Network, send: typeof fetch, requestMs: number) {
+    let opening: Promise<Opened> | undefined;
+    this.network = network;
+    this.#open = () =>
+      (opening ??= open(network, send, requestMs).catch((error: unknown) => {
+        opening = undefined;
+        throw error;
+      }));
   }
 
   /** Returns the checksummed form of an address (EIP-55). Rejects with `invalid-input` for a wrong checksum. */
@@ -64,7 +52,7 @@ export class Connection {
     return this.#query(async ({ token }) => token);
   }
 
-  terms(): Promise<PayableTerms> {
+  terms() {
     return this.#query(async ({ client, abi, token }) => {
       const [name, version] = await Promise.all([
         client.readContract({ abi, address: token, functionName: 'name' }),
@@ -110,7 +98,7 @@ export class Connection {
   }
 
   /** The receipt of a transaction; undefined while no block contains it. */
-  receipt(hash: Hex): Promise<Receipt | undefined> {
+  receipt(hash: Hex) {
     return this.#query(async ({ client, abi, token, viem }) => {
       const receipt = await client.getTransactionReceipt({ hash }).catch((error: unknown) => {
         if (isCausedBy(error, 'TransactionReceiptNotFoundError')) return undefined;
@@ -144,23 +132,15 @@ export class Connection {
       throw isLangoError(error, 'invalid-config') ? error : rpcFailure(error, this.network);
     }
   }
-
-  #open(): Promise<Opened> {
-    this.#opening ??= open(this.#options).catch((error: unknown) => {
-      this.#opening = undefined;
-      throw error;
-    });
-    return this.#opening;
-  }
 }
 
 type Opened = Awaited<ReturnType<typeof open>>;
 
-async function open({ network, fetch, requestMs }: ConnectionOptions) {
+async function open(network: Network, send: typeof fetch, requestMs: number) {
   const viem = await loadViem();
   const client = viem.createPublicClient({
     transport: viem.http(network.rpcUrl, {
-      ...{ fetchFn: fetch, timeout: requestMs + 1_000, retryCount: 1, retryDelay: 200 },
+      ...{ fetchFn: send, timeout: requestMs + 1_000, retryCount: 1, retryDelay: 200 },
     }),
   });
   const token = viem.getAddress(network.token);
@@ -168,18 +148,16 @@ async function open({ network, fetch, requestMs }: ConnectionOptions) {
   const chainId = await client.getChainId();
   if (chainId !== network.chainId) {
     const text = `The RPC server is on chain ${chainId}, but ${network.title} is configured.`;
-    throw new LangoError('invalid-config', text, {
-      hint: 'Correct payment.rpcUrl or payment.network. Nothing was sent.',
-    });
+    const hint = 'Correct payment.rpcUrl or payment.network. Nothing was sent.';
+    throw new LangoError('invalid-config', text, { hint });
   }
   const read = client.readContract({ abi, address: token, functionName: 'decimals' });
   const decimals = await read.catch(withoutFunction);
   if (decimals !== DECIMALS) {
     const what = decimals === undefined ? 'no token contract' : `a token with ${decimals} decimal places`;
     const text = `There is ${what} at ${token} on ${network.title}, but a token with ${DECIMALS} decimal places is required.`;
-    throw new LangoError('invalid-config', text, {
-      hint: 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.',
-    });
+    const hint = 'Correct payment.tokenAddress, payment.network or payment.rpcUrl. Nothing was sent.';
+    throw new LangoError('invalid-config', text, { hint });
   }
   return { viem, client, token, abi };
 }
@@ -193,4 +171,45 @@ function withoutFunction(error: unknown): undefined {
 /** Loads viem on the first payment, because it is large. */
 export function loadViem() {
   return import('viem');
+}
+
+const MAX_REMARK_CHARACTERS = 160;
+
+/**
+ * Turns any failure of an RPC call into a `LangoError` that does not name the server's address, which may contain a
+ * key. The code is `unavailable` or `timeout`, both retryable.
+ */
+function rpcFailure(error: unknown, network: Network): LangoError {
+  const known = causesOf(error).find((cause) => isLangoError(cause));
+  const isTimeout = known ? known.code === 'timeout' : isCausedBy(error, 'TimeoutError');
+  const remark = rpcRemark(error);
+  let what = remark === undefined ? 'sent an invalid response.' : `responded with an error: ${remark}`;
+  if (isTimeout) what = 'did not respond in time.';
+  if (known) what = `did not respond: ${known.message}`;
+  return new LangoError(isTimeout ? 'timeout' : 'unavailable', `The RPC server of ${network.title} ${what}`, {
+    hint: known?.hint ?? 'Nothing was lost. Try again later, or set another server with payment.rpcUrl.',
+    cause: error,
+    retryable: true,
+  });
+}
+
+/** The message of a JSON-RPC error, shortened; undefined when the server reported none. */
+export function rpcRemark(error: unknown): string | undefined {
+  for (const cause of causesOf(error)) {
+    const { code, details } = cause as { readonly code?: unknown; readonly details?: unknown };
+    if (nameOf(cause) === 'RpcRequestError' && typeof code === 'number') {
+      const remark = typeof details === 'string' ? details : errorText(cause).split('\n')[0]!;
+      return oneLine(remark).slice(0, MAX_REMARK_CHARACTERS);
+    }
+  }
+  return undefined;
+}
+
+/** Whether one of the causes has the name of one of viem's errors. */
+function isCausedBy(error: unknown, ...names: readonly string[]): boolean {
+  return causesOf(error).some((cause) => names.includes(nameOf(cause)));
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : '';
 }

@@ -1,17 +1,37 @@
+import { z } from 'zod';
 import { defineCapability, type CapabilityContext } from '../../core/capability.js';
 import { isLangoError } from '../../core/errors.js';
+import type { OperationTable } from '../../core/operation.js';
 import { missing, off, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
 import { VAULT, type OpenVault } from '../../core/vault.js';
 import { isInstalled } from '../../disk/programs.js';
 import { GAS_DECIMALS, toUnits } from './amount.js';
 import { networkOf } from './networks.js';
-import { PAYMENT_OPERATIONS } from './operations.js';
-import { PaymentStore } from './payment-store.js';
+import { PAYMENT_TABLES, PaymentStore } from './payment-store.js';
 import { PAYMENT_SETTINGS } from './settings.js';
-import { PAYMENT_TABLES } from './tables.js';
 import type { Wallets } from './wallets.js';
 
 type Context = CapabilityContext<typeof PAYMENT_SETTINGS>;
+
+const WALLET = { what: 'The wallet', kind: 'wallet', tools: ['payment_send', 'secrets_list'] };
+
+/** The operations of owners on their wallet. No result holds a private key. */
+export const PAYMENT_OPERATIONS = {
+  readWallet: {
+    method: 'get',
+    path: '/lango/wallet',
+    keptBy: WALLET,
+    input: z.object({}),
+    result: z.object({ address: z.string() }),
+  },
+  importWallet: {
+    method: 'put',
+    path: '/lango/wallet',
+    keptBy: WALLET,
+    input: z.object({ privateKey: z.string(), replace: z.boolean().default(false) }),
+    result: z.object({ address: z.string() }),
+  },
+} as const satisfies OperationTable;
 
 /** Payments of USDC on Base, from a wallet in the vault, and for paid endpoints (x402). */
 export const payments = defineCapability({

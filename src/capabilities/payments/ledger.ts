@@ -1,9 +1,8 @@
 import { errorText } from '../../core/errors.js';
 import { backoffMs, pause, Timer } from '../../core/time.js';
 import { isOpen, type Payment, type PaymentChange, type PaymentState } from './payment-store.js';
-import type { Connection, Hex, Receipt } from './connection.js';
+import { rpcRemark, type Connection, type Hex, type Receipt } from './connection.js';
 import type { PaymentContext } from './context.js';
-import { rpcRemark } from './failures.js';
 import { isSameAddress, readSigned } from './x402.js';
 
 const PAUSES = { firstMs: 100, longestMs: 2_000, growth: 1.5 };
@@ -132,8 +131,14 @@ async function queryTransfer(
   for (let query = 1; ; query += 1) {
     const receipt = await connection.receipt(payment.hash as Hex);
     if (receipt) {
-      const { number } = await connection.head();
-      return outcomeOf(receipt, payment, { head: number, confirmations });
+      const { block, isSuccess, transfers } = receipt;
+      const depth = Number((await connection.head()).number - block) + 1;
+      if (depth < confirmations)
+        return { state: 'open', note: `in block ${block}, ${depth} of ${confirmations} confirmations` };
+      if (!isSuccess) return failed(`reverted in block ${block}: no USDC moved`);
+      if (transfers.some((transfer) => isTransferOf(transfer, payment)))
+        return { state: 'confirmed', note: `block ${block}` };
+      return failed(`block ${block} contains the transaction, but the token reports no such transfer`);
     }
     const used = await connection.transactionCount(payment.from as Hex, 'latest');
     if (used <= payment.nonce!) return { state: 'open', note: 'no block contains it yet', isUnseen: true };
@@ -142,20 +147,6 @@ async function queryTransfer(
       return failed('another transaction of this wallet used its nonce: it can never be confirmed');
     await pause(RECEIPT_PAUSE_MS);
   }
-}
-
-function outcomeOf(
-  { block, isSuccess, transfers }: Receipt,
-  payment: Payment,
-  { head, confirmations }: { readonly head: bigint; readonly confirmations: number },
-): Outcome {
-  const depth = Number(head - block) + 1;
-  if (depth < confirmations)
-    return { state: 'open', note: `in block ${block}, ${depth} of ${confirmations} confirmations` };
-  if (!isSuccess) return failed(`reverted in block ${block}: no USDC moved`);
-  if (transfers.some((transfer) => isTransferOf(transfer, payment)))
-    return { state: 'confirmed', note: `block ${block}` };
-  return failed(`block ${block} contains the transaction, but the token reports no such transfer`);
 }
 
 function failed(note: string): Outcome {

@@ -1,16 +1,10 @@
 /** A chain on which USDC is sent. */
-export interface Network {
-  /** The name for people, which tells test networks from real money: "Base Sepolia (chain 84532, test network)". */
-  readonly title: string;
-  readonly chainId: number;
-  /** The CAIP-2 name, which x402 uses. */
-  readonly caip: `${string}:${string}`;
-  /** Address of the token's contract. */
-  readonly token: string;
-  readonly rpcUrl: string;
-}
+export type Network = ReturnType<typeof networkOf>;
 
-/** The token addresses are published by its issuer, Circle. */
+/**
+ * The titles are for people, and tell test networks from real money. `caip` is the CAIP-2 name, which x402 uses. The token
+ * addresses are published by its issuer, Circle.
+ */
 const KNOWN = {
   'base-sepolia': {
     title: 'Base Sepolia (chain 84532, test network)',
@@ -33,7 +27,7 @@ export function networkOf(settings: {
   readonly network: keyof typeof KNOWN;
   readonly rpcUrl?: string | undefined;
   readonly tokenAddress?: string | undefined;
-}): Network {
+}) {
   const known = KNOWN[settings.network];
   const { tokenAddress: token = known.token, rpcUrl = known.rpcUrl } = settings;
   return { ...known, token, rpcUrl };

@@ -1,4 +1,4 @@
-import type { PaymentRequirements } from '@x402/core/types';
+import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
 import { isLangoError, LangoError } from '../../core/errors.js';
 import type { ToolOutput } from '../../core/tool.js';
 import { isOpen, type Payment } from './payment-store.js';
@@ -9,19 +9,9 @@ import { isTransferOf, type Ledger } from './ledger.js';
 import type { Payer, PaymentOrder } from './payer.js';
 import { describeOutcome } from './report.js';
 import { requireTokens } from './transfer.js';
-import {
-  asksForPayment,
-  isSameAddress,
-  type PaidResponse,
-  readRequired,
-  readResponse,
-  readSigned,
-  signAuthorization,
-  type SignedAuthorization,
-  type WebRequest,
-  whyNotPayable,
-  withPayment,
-} from './x402.js';
+import { isSameAddress, PAYMENT_REQUIRED, readRequired, readResponse, readSigned } from './x402.js';
+import { signAuthorization, whyNotPayable } from './x402.js';
+import type { PaidResponse, SignedAuthorization, WebRequest } from './x402.js';
 
 /** An order whose price the endpoint names. `to` is the approved payee. */
 type OpenOrder = Omit<PaymentOrder, 'amount'>;
@@ -42,7 +32,7 @@ export class PaidFetch {
   async requestPrice(request: WebRequest): Promise<ToolOutput> {
     const { webFetch, connection } = this.#context;
     const response = await webFetch(request.url, request.init);
-    if (!asksForPayment(response)) return unpaidResponse(await readResponse(response));
+    if (response.status !== PAYMENT_REQUIRED) return unpaidResponse(await readResponse(response));
     const [{ accepts }, terms] = [await readRequired(response), await connection.terms()];
     const lines = accepts.map((offer) => {
       const problem = whyNotPayable(offer, terms);
@@ -95,19 +85,21 @@ export class PaidFetch {
     const { webFetch, connection } = this.#context;
     const { init, url } = request;
     const response = await webFetch(url, init);
-    if (!asksForPayment(response)) return readResponse(response);
+    if (response.status !== PAYMENT_REQUIRED) return readResponse(response);
     const { accepts, resource, extensions } = await readRequired(response);
     const terms = await connection.terms();
     const reasons = accepts.map((offer) => whyRefused(offer, terms, { ...order, ...request }));
     const accepted = accepts[reasons.indexOf(undefined)];
     if (!accepted) {
       const why = reasons.slice(0, 4).join('; ');
-      throw new LangoError('forbidden', `No offer of the endpoint can be paid: ${why}.`, {
-        hint: 'Nothing was signed. Call without payTo to see its offers.',
-      });
+      const hint = 'Nothing was signed. Call without payTo to see its offers.';
+      throw new LangoError('forbidden', `No offer of the endpoint can be paid: ${why}.`, { hint });
     }
     const payload = await this.#authorize(order, accepted, terms);
-    return readResponse(await webFetch(url, withPayment(init, { resource, extensions, accepted, payload })));
+    const payment: PaymentPayload = { x402Version: 2, resource, extensions, accepted, payload };
+    const header = Buffer.from(JSON.stringify(payment)).toString('base64');
+    const headers = { ...init.headers, 'PAYMENT-SIGNATURE': header };
+    return readResponse(await webFetch(url, { ...init, headers }));
   }
 
   /**
@@ -136,9 +128,8 @@ export class PaidFetch {
       const { seconds } = await connection.head();
       const signed = await signAuthorization(payment, { account, terms, offer, seconds });
       if (!(await store.sign(payment, payment.key, { signed: JSON.stringify(signed) }))) {
-        throw new LangoError('conflict', 'The same request is being paid at this moment.', {
-          hint: 'Nothing was signed here.',
-        });
+        const hint = 'Nothing was signed here.';
+        throw new LangoError('conflict', 'The same request is being paid at this moment.', { hint });
       }
       await store.advance(payment, ['signed'], { state: 'sent' });
       return signed;

@@ -51,9 +51,8 @@ export class Payer {
     const { chainId } = this.#context.connection.network;
     if (payment.chainId === chainId) return this.#ledger.waitForOutcome(payment, signal);
     const text = `This payment was started on chain ${payment.chainId}, but chain ${chainId} is configured now.`;
-    throw new LangoError('conflict', text, {
-      hint: 'Restore payment.network to see the outcome. Nothing was sent again.',
-    });
+    const hint = 'Restore payment.network to see the outcome. Nothing was sent again.';
+    throw new LangoError('conflict', text, { hint });
   }
 
   /** Rejects with the reason when the order cannot be paid now. Reserves and signs nothing. */
@@ -116,17 +115,15 @@ export class Payer {
     const { perTransaction } = this.#context.limits;
     if (amount <= perTransaction) return;
     const text = `amount: ${usdc(amount)} exceeds the limit for one payment, ${usdc(perTransaction)}.`;
-    throw new LangoError('limit-reached', text, {
-      hint: 'Only the operator can raise it: payment.limits.perTransaction. Nothing was sent.',
-    });
+    const hint = 'Only the operator can raise it: payment.limits.perTransaction. Nothing was sent.';
+    throw new LangoError('limit-reached', text, { hint });
   }
 
   #overDaily(amount: bigint, spent: bigint): LangoError {
     const { daily } = this.#context.limits;
     const left = spent < daily ? daily - spent : 0n;
     const text = `amount: ${usdc(amount)} exceeds the limit of ${usdc(daily)} in any 24 hours; ${usdc(left)} is left.`;
-    return new LangoError('limit-reached', text, {
-      hint: 'Wait, or ask the operator to raise payment.limits.daily. Nothing was sent.',
-    });
+    const hint = 'Wait, or ask the operator to raise payment.limits.daily. Nothing was sent.';
+    return new LangoError('limit-reached', text, { hint });
   }
 }

@@ -42,10 +42,6 @@ const LIMIT_MAX = 100;
 /** The newest open payments are refreshed from the chain, up to this number. The others show their last known state. */
 const MAX_REFRESHED = 5;
 
-const schema = z.strictObject({
-  limit: limitField(`Maximum number of payments; ${LIMIT_DEFAULT} by default`, LIMIT_MAX),
-});
-
 export function historyTool({ store, connection, queryTimeoutMs }: PaymentContext, ledger: Ledger): Tool {
   const { chainId } = connection.network;
   return defineTool({
@@ -53,7 +49,9 @@ export function historyTool({ store, connection, queryTimeoutMs }: PaymentContex
     description:
       'Lists the payments that the user made through this server, newest first, each with its state. Queries the chain ' +
       'for the outcome of open payments.',
-    schema,
+    schema: z.strictObject({
+      limit: limitField(`Maximum number of payments; ${LIMIT_DEFAULT} by default`, LIMIT_MAX),
+    }),
     effect: 'pure',
     timeoutMs: queryTimeoutMs,
     async execute({ limit = LIMIT_DEFAULT }, { tenant, owner }) {

@@ -8,17 +8,6 @@ import { describeOutcome, quoted } from './report.js';
 
 export const MAX_PURPOSE_CHARACTERS = 200;
 
-const schema = z.strictObject({
-  to: addressField('The full address of the payee, exactly as the user gave it'),
-  amount: amountField(
-    'The amount of USDC as a decimal string with at most six decimal places, such as "0.50"',
-  ),
-  purpose: textField(
-    'The purpose of the payment, shown to the person who approves it',
-    MAX_PURPOSE_CHARACTERS,
-  ),
-});
-
 export function sendTool({ store, connection, paymentTimeoutMs }: PaymentContext, payer: Payer): Tool {
   const { network } = connection;
   return defineTool({
@@ -26,7 +15,16 @@ export function sendTool({ store, connection, paymentTimeoutMs }: PaymentContext
     description:
       `Sends USDC on ${network.title}. A person has to approve it first. Returns when the network has confirmed ` +
       'the transfer. If the outcome is not known yet, do not send again.',
-    schema,
+    schema: z.strictObject({
+      to: ADDRESS.describe('The full address of the payee, exactly as the user gave it'),
+      amount: amountField(
+        'The amount of USDC as a decimal string with at most six decimal places, such as "0.50"',
+      ),
+      purpose: textField(
+        'The purpose of the payment, shown to the person who approves it',
+        MAX_PURPOSE_CHARACTERS,
+      ),
+    }),
     effect: 'queryable',
     danger: 'dangerous',
     describe: ({ to, amount, purpose }) =>
@@ -52,9 +50,4 @@ export function amountField(description: string): z.ZodString {
   const problemOf = (text: string) =>
     amountProblem(text) ?? (toUnits(text) === 0n ? 'must be more than zero' : undefined);
   return amountText(problemOf).describe(description);
-}
-
-/** Checks the form of an address; its checksum is checked on use. */
-export function addressField(description: string): z.ZodString {
-  return ADDRESS.describe(description);
 }

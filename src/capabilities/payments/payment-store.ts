@@ -1,4 +1,5 @@
-import { all, first, run, type Dialect, type Query, type SqlDatabase } from '../../core/sql.js';
+import { all, first, run, toPostgres } from '../../core/sql.js';
+import type { Dialect, Query, SqlDatabase, TableMigrations } from '../../core/sql.js';
 import type { Scope } from '../../core/task.js';
 import { insertInto, toParameters, toRecord, type Row } from '../../stores/records.js';
 
@@ -48,37 +49,51 @@ export interface Payment extends NewPayment {
   readonly updatedAt: number;
 }
 
-type Reservation =
-  | { readonly kind: 'reserved'; readonly payment: Payment }
-  /** The payment of a known key. An expired reservation was made again. */
-  | { readonly kind: 'repeated'; readonly payment: Payment }
-  | { readonly kind: 'over-limit'; readonly spent: bigint };
-
 /** A change of a payment. Absent members stay as they are. */
 export type PaymentChange = Pick<Payment, 'state'> & Partial<Pick<Payment, 'hash' | 'note'>>;
 
 type SignedForm = { readonly signed: string } & Partial<Pick<Payment, 'nonce' | 'hash'>>;
-
-export interface Spending {
-  /** The amounts in the window of payments that have not failed, and of reservations that have not expired. */
-  readonly spent: bigint;
-  /** The time at which the oldest of them leaves the window; undefined without any. */
-  readonly freesAt: number | undefined;
-}
-
-interface OpenTransfers {
-  /** The sum of the open transfers of the wallet. */
-  readonly amount: bigint;
-  readonly count: number;
-  /** The lowest nonce that no known transfer of the wallet has; 0 without transfers. */
-  readonly nextNonce: number;
-}
 
 /** The window of the daily limit: the last 24 hours. */
 export const LIMIT_WINDOW_MS = 24 * 60 * 60 * 1_000;
 
 /** After this time, a reservation that is not signed expires. */
 export const RESERVATION_MS = 5 * 60 * 1_000;
+
+/** One row per payment intent. Amounts are whole numbers of the token's smallest unit. */
+const SQLITE = `
+  CREATE TABLE IF NOT EXISTS payments (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    key TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    chain_id INTEGER NOT NULL,
+    token TEXT NOT NULL,
+    "from" TEXT NOT NULL,
+    "to" TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    purpose TEXT NOT NULL,
+    state TEXT NOT NULL,
+    nonce INTEGER,
+    signed TEXT,
+    hash TEXT,
+    note TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (tenant, owner, key)
+  ) STRICT;
+
+  -- One transfer for each nonce of a wallet; one that was refused or failed holds it no longer.
+  CREATE UNIQUE INDEX IF NOT EXISTS payments_by_nonce ON payments (chain_id, "from", nonce)
+    WHERE nonce IS NOT NULL AND state IN ('signed', 'sent', 'confirmed');
+  CREATE INDEX IF NOT EXISTS payments_by_wallet ON payments (chain_id, "from");
+  CREATE INDEX IF NOT EXISTS payments_by_owner ON payments (tenant, owner, chain_id, created_at);
+  CREATE INDEX IF NOT EXISTS payments_refused ON payments (hash) WHERE state = 'refused';
+  CREATE INDEX IF NOT EXISTS payments_open ON payments (chain_id, "from", nonce) WHERE state IN ('signed', 'sent', 'refused');
+`;
+
+export const PAYMENT_TABLES: TableMigrations = { sqlite: [SQLITE], postgres: [toPostgres(SQLITE)] };
 
 /** Amounts are read as text, because they may exceed the exact range of a number. */
 const COLUMNS = `tenant, owner, key, kind, chain_id, token, "from", "to", CAST(amount AS TEXT) AS amount, purpose, state, nonce,
@@ -108,7 +123,7 @@ const SQL = {
   list: `SELECT ${COLUMNS} FROM payments WHERE tenant = ? AND owner = ? ORDER BY id DESC LIMIT ?`,
   transfers: `SELECT CAST(COALESCE(SUM(amount) FILTER (WHERE state IN ('signed', 'sent')), 0) AS TEXT) AS amount,
         COUNT(*) FILTER (WHERE state IN ('signed', 'sent')) AS count,
-        COALESCE(MAX(nonce) FILTER (WHERE state IN ('signed', 'sent', 'confirmed')) + 1, 0) AS next
+        COALESCE(MAX(nonce) FILTER (WHERE state IN ('signed', 'sent', 'confirmed')) + 1, 0) AS "nextNonce"
       FROM payments WHERE chain_id = ? AND "from" = ?`,
 } as const;
 
@@ -135,10 +150,22 @@ export class PaymentStore {
 
   /**
    * Reserves the amount against the owner's daily limit on the chain. Checks and writes in one transaction, so that all
-   * callers together never exceed `dailyLimit`.
+   * callers together never exceed `dailyLimit`. A `repeated` one is the payment of a known key. If its reservation had
+   * expired, it was made again.
    */
-  reserve(payment: NewPayment, dailyLimit: bigint): Promise<Reservation> {
-    return this.#database.write(LOCK, (now) => reserve(payment, dailyLimit, now));
+  reserve(payment: NewPayment, dailyLimit: bigint) {
+    return this.#database.write(LOCK, function* (now) {
+      const earlier = yield* find(payment, payment.key);
+      const isOver = earlier?.state === 'reserved' && earlier.updatedAt <= now - RESERVATION_MS;
+      if (earlier && !isOver) return { kind: 'repeated' as const, payment: earlier };
+      const { spent } = yield* spending(payment, payment.chainId, now);
+      if (spent + payment.amount > dailyLimit) return { kind: 'over-limit' as const, spent };
+      const row = earlier
+        ? yield* first<Row>(SQL.renew, { ...payment, now })
+        : yield* first<Row>(SQL.insert, { ...payment, state: 'reserved', createdAt: now, updatedAt: now });
+      const kind = earlier ? ('repeated' as const) : ('reserved' as const);
+      return { kind, payment: toPayment(row!) };
+    });
   }
 
   /**
@@ -146,8 +173,14 @@ export class PaymentStore {
    * expired or is signed, or when another transfer of the wallet has the nonce. A refused payment with the same hash becomes
    * `failed`: its transaction now belongs to this payment.
    */
-  sign(scope: Scope, key: string, form: SignedForm): Promise<boolean> {
-    return this.#database.write(LOCK, (now) => sign({ ...scope, key }, form, now));
+  sign({ tenant, owner }: Scope, key: string, { signed, nonce, hash }: SignedForm): Promise<boolean> {
+    return this.#database.write(LOCK, function* (now) {
+      const reservedSince = now - RESERVATION_MS;
+      const values = toParameters({ tenant, owner, key, signed, nonce, hash, reservedSince, now });
+      const isSigned = (yield* run(SQL.sign, values)) === 1;
+      if (isSigned) yield* run(SQL.disown, toParameters({ hash, now }));
+      return isSigned;
+    });
   }
 
   /** Changes a payment that is in one of the states `from`. Undefined, with nothing written, in another state. */
@@ -172,22 +205,24 @@ export class PaymentStore {
     return this.#list(SQL.list, tenant, owner, limit);
   }
 
-  async spending(scope: Scope, chainId: number): Promise<Spending> {
+  async spending(scope: Scope, chainId: number) {
     const now = await this.#database.now();
     return this.#database.read(() => spending(scope, chainId, now));
   }
 
-  /** The open transfers of a wallet on a chain. */
-  async openTransfers({ chainId, from }: Pick<NewPayment, 'chainId' | 'from'>): Promise<OpenTransfers> {
+  /**
+   * The sum and the number of the open transfers of a wallet on a chain, and the lowest nonce that no known transfer of the
+   * wallet has; 0 without transfers.
+   */
+  async openTransfers({ chainId, from }: Pick<NewPayment, 'chainId' | 'from'>) {
     const row = await this.#database.read(() =>
-      first<{ readonly amount: string; readonly count: number; readonly next: number }>(
+      first<Record<'count' | 'nextNonce', number> & { readonly amount: string }>(
         SQL.transfers,
         chainId,
         from,
       ),
     );
-    const { amount, count, next } = row!;
-    return { amount: BigInt(amount), count, nextNonce: next };
+    return { ...row!, amount: BigInt(row!.amount) };
   }
 
   /** Lists open payments of all owners on a chain, the oldest first, and transfers by nonce. */
@@ -200,36 +235,16 @@ export class PaymentStore {
   }
 }
 
-function* reserve(payment: NewPayment, dailyLimit: bigint, now: number): Query<Reservation> {
-  const earlier = yield* find(payment, payment.key);
-  const isOver = earlier?.state === 'reserved' && earlier.updatedAt <= now - RESERVATION_MS;
-  if (earlier && !isOver) return { kind: 'repeated', payment: earlier };
-  const { spent } = yield* spending(payment, payment.chainId, now);
-  if (spent + payment.amount > dailyLimit) return { kind: 'over-limit', spent };
-  const row = earlier
-    ? yield* first<Row>(SQL.renew, { ...payment, now })
-    : yield* first<Row>(SQL.insert, { ...payment, state: 'reserved', createdAt: now, updatedAt: now });
-  return { kind: earlier ? 'repeated' : 'reserved', payment: toPayment(row!) };
-}
-
-function* sign(
-  { tenant, owner, key }: PaymentId,
-  { signed, nonce, hash }: SignedForm,
-  now: number,
-): Query<boolean> {
-  const reservedSince = now - RESERVATION_MS;
-  const values = toParameters({ tenant, owner, key, signed, nonce, hash, reservedSince, now });
-  const isSigned = (yield* run(SQL.sign, values)) === 1;
-  if (isSigned) yield* run(SQL.disown, toParameters({ hash, now }));
-  return isSigned;
-}
-
 function* find({ tenant, owner }: Scope, key: string): Query<Payment | undefined> {
   const row = yield* first<Row>(SQL.get, tenant, owner, key);
   return row && toPayment(row);
 }
 
-function* spending({ tenant, owner }: Scope, chainId: number, now: number): Query<Spending> {
+/**
+ * The amounts in the window of payments that have not failed, and of reservations that have not expired, and the time at which
+ * the oldest of them leaves the window; undefined without any.
+ */
+function* spending({ tenant, owner }: Scope, chainId: number, now: number) {
   const row = yield* first<{ readonly spent: string; readonly oldest: number | null }>(SQL.spending, {
     ...{ tenant, owner, chainId },
     ...{ since: now - LIMIT_WINDOW_MS, reservedSince: now - RESERVATION_MS },

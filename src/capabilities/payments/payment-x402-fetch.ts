@@ -1,24 +1,13 @@
 import { z } from 'zod';
-import { toUnits, usdc } from './amount.js';
+import { ADDRESS, toUnits, usdc } from './amount.js';
 import { LangoError } from '../../core/errors.js';
 import { defineTool, type Tool } from '../../core/tool.js';
 import { headersField, REQUEST_FIELDS, requestInit } from '../../core/web-request.js';
 import type { PaidFetch } from './paid-fetch.js';
 import type { PaymentContext } from './context.js';
 import type { Payer } from './payer.js';
-import { addressField, amountField, MAX_PURPOSE_CHARACTERS } from './payment-send.js';
+import { amountField, MAX_PURPOSE_CHARACTERS } from './payment-send.js';
 import { quoted } from './report.js';
-
-const schema = z.strictObject({
-  url: REQUEST_FIELDS.url,
-  maxAmount: amountField('The maximum price: USDC as a decimal string, such as "0.01"'),
-  payTo: addressField(
-    'The payee. Omit it in the first call: nothing is paid then, and the result holds the price and the payee to pass here',
-  ).optional(),
-  method: REQUEST_FIELDS.method,
-  body: REQUEST_FIELDS.body,
-  headers: headersField(['payment-signature', 'x-payment']),
-});
 
 export function x402FetchTool(
   { connection, x402: rules, paymentTimeoutMs }: PaymentContext,
@@ -32,7 +21,16 @@ export function x402FetchTool(
       `Requests a URL that may ask for a payment (HTTP 402, x402) in USDC on ${title}. Without payTo it never pays and ` +
       'returns the price and the payee. With payTo it pays that payee, at most maxAmount, after a person has approved ' +
       'it, and returns the response.',
-    schema,
+    schema: z.strictObject({
+      url: REQUEST_FIELDS.url,
+      maxAmount: amountField('The maximum price: USDC as a decimal string, such as "0.01"'),
+      payTo: ADDRESS.describe(
+        'The payee. Omit it in the first call: nothing is paid then, and the result holds the price and the payee to pass here',
+      ).optional(),
+      method: REQUEST_FIELDS.method,
+      body: REQUEST_FIELDS.body,
+      headers: headersField(['payment-signature', 'x-payment']),
+    }),
     effect: 'keyed',
     bringsOutside: true,
     secretPlace: 'http',
@@ -69,14 +67,12 @@ function checkRules(
 ): void {
   const withPort = `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`;
   if (!rules.allowHosts.includes(hostname) && !rules.allowHosts.includes(withPort)) {
-    throw new LangoError('forbidden', `url: ${hostname} is not one of the hosts that may be paid.`, {
-      hint: `Only the operator can add it: payment.x402.allowHosts.`,
-    });
+    const hint = `Only the operator can add it: payment.x402.allowHosts.`;
+    throw new LangoError('forbidden', `url: ${hostname} is not one of the hosts that may be paid.`, { hint });
   }
   if (maxAmount > rules.maxAmount) {
     const text = `maxAmount: ${usdc(maxAmount)} exceeds the limit for one request, ${usdc(rules.maxAmount)}.`;
-    throw new LangoError('limit-reached', text, {
-      hint: 'Only the operator can raise it: payment.x402.maxAmount.',
-    });
+    const hint = 'Only the operator can raise it: payment.x402.maxAmount.';
+    throw new LangoError('limit-reached', text, { hint });
   }
 }

@@ -17,7 +17,7 @@ export function createPayments(options: PaymentOptions) {
   const queryTimeoutMs = REQUESTS_PER_CALL * requestMs;
   const context: PaymentContext = {
     ...options,
-    connection: new Connection({ network, fetch: rpcFetch, requestMs }),
+    connection: new Connection(network, rpcFetch, requestMs),
     wallets: new Wallets(options.vault),
     queryTimeoutMs,
     paymentTimeoutMs: confirmMs + 2 * queryTimeoutMs,

@@ -11,27 +11,24 @@ export function describeOutcome(
   const what = `${usdc(payment.amount)} to ${payment.to} on ${network.title}`;
   const transaction = payment.hash === undefined ? '' : ` Transaction: ${payment.hash}.`;
   const note = payment.note === undefined ? '' : ` (${payment.note})`;
+  const notPaid = `Not paid: ${what}${note}.${transaction}`;
   switch (payment.state) {
     case 'confirmed':
       return { content: `Paid ${what} for ${quoted(payment.purpose)}; confirmed${note}.${transaction}` };
     case 'failed':
-      return { content: `Not paid: ${what}${note}.${transaction}`, isError: true };
-    case 'refused':
-      return {
-        content:
-          `Not paid: ${what}${note}.${transaction} It is not sent again. Its amount counts against the daily limit until the ` +
-          'next payment of this wallet is confirmed.',
-        isError: true,
-      };
+      return { content: notPaid, isError: true };
+    case 'refused': {
+      const advice =
+        'It is not sent again. Its amount counts against the daily limit until the next payment of this wallet is confirmed.';
+      return { content: `${notPaid} ${advice}`, isError: true };
+    }
     case 'reserved':
     case 'signed':
-    case 'sent':
-      return {
-        content:
-          `The outcome is not known yet: ${what} is signed${note}.${transaction} Do not pay again: it may still go through. ` +
-          'payment_history shows the outcome later.',
-        isError: true,
-      };
+    case 'sent': {
+      const unknown = `The outcome is not known yet: ${what} is signed${note}.${transaction}`;
+      const advice = 'Do not pay again: it may still go through. payment_history shows the outcome later.';
+      return { content: `${unknown} ${advice}`, isError: true };
+    }
   }
 }
 

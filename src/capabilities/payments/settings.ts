@@ -1,15 +1,5 @@
-import {
-  choice,
-  count,
-  distinct,
-  flag,
-  group,
-  host,
-  httpUrl,
-  list,
-  optional,
-  seconds,
-} from '../../core/fields.js';
+import { choice, count, distinct, flag, group, host } from '../../core/fields.js';
+import { httpUrl, list, optional, seconds } from '../../core/fields.js';
 import { ADDRESS, amountProblem, amountText, DECIMALS, GAS_DECIMALS } from './amount.js';
 
 function amount(fallback: string, description: string, decimals = DECIMALS) {

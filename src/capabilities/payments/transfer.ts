@@ -2,9 +2,8 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import { LangoError } from '../../core/errors.js';
 import type { Payment } from './payment-store.js';
 import { eth, usdc } from './amount.js';
-import { loadViem, type Connection, type Hex } from './connection.js';
+import { loadViem, rpcRemark, type Connection, type Hex } from './connection.js';
 import type { PaymentContext } from './context.js';
-import { rpcRemark } from './failures.js';
 
 /** Margin over the estimated gas: the state that a transfer writes may change before it runs. */
 const GAS_MARGIN_PERCENT = 130n;
@@ -63,9 +62,8 @@ export async function priceTransfer(transfer: TransferParties, context: PaymentC
   const cost = gas * fees.maxFeePerGas;
   if (cost > maxGasCost) {
     const text = `The gas of this payment would cost up to ${eth(cost)}; the limit is ${eth(maxGasCost)}.`;
-    throw new LangoError('limit-reached', text, {
-      hint: 'Try again when gas is cheaper, or raise payment.limits.gasCost. Nothing was sent.',
-    });
+    const hint = 'Try again when gas is cheaper, or raise payment.limits.gasCost. Nothing was sent.';
+    throw new LangoError('limit-reached', text, { hint });
   }
   const needed = cost * BigInt(openTransfers + 1);
   if (coins < needed) {
@@ -84,7 +82,7 @@ export async function priceTransfer(transfer: TransferParties, context: PaymentC
 export async function requireTokens(
   { from, amount, chainId }: TransferParties,
   { connection, store }: PaymentContext,
-): Promise<{ readonly coins: bigint; readonly openTransfers: number }> {
+) {
   const [{ tokens, gas: coins }, open] = await Promise.all([
     connection.balances(from as Hex),
     store.openTransfers({ chainId, from }),

@@ -57,9 +57,8 @@ export class Wallets {
     const account = digits === undefined ? undefined : await accountOf(`0x${digits}`).catch(() => undefined);
     if (!account) {
       const problem = 'This is not a private key. A private key has 64 hex digits, with or without "0x".';
-      throw new LangoError('invalid-input', problem, {
-        hint: 'Nothing was stored. Recovery phrases are not supported.',
-      });
+      const hint = 'Nothing was stored. Recovery phrases are not supported.';
+      throw new LangoError('invalid-input', problem, { hint });
     }
     const { address } = account;
     // A damaged key cannot be compared, so `replace` overwrites it.
@@ -69,9 +68,8 @@ export class Wallets {
     });
     if (earlier?.address === address) return address;
     if (earlier && !replace) {
-      throw new LangoError('conflict', `There is a wallet already: ${earlier.address}.`, {
-        hint: 'Replacing it would lose its key and its funds. To replace it anyway, use --replace.',
-      });
+      const hint = 'Replacing it would lose its key and its funds. To replace it anyway, use --replace.';
+      throw new LangoError('conflict', `There is a wallet already: ${earlier.address}.`, { hint });
     }
     const entry = { ...WALLET, value: Buffer.from(`0x${digits}`), metadata: { address } };
     await this.#vault.put(scope, entry, replace ? undefined : 0);
@@ -90,8 +88,7 @@ async function accountOf(key: string): Promise<PrivateKeyAccount> {
     return privateKeyToAccount(key as Hex);
   } catch {
     // The original error may contain the key, so it is dropped.
-    throw new LangoError('storage', 'The key of the wallet is damaged.', {
-      hint: 'Restore the data folder from a backup. Nothing was signed.',
-    });
+    const hint = 'Restore the data folder from a backup. Nothing was signed.';
+    throw new LangoError('storage', 'The key of the wallet is damaged.', { hint });
   }
 }

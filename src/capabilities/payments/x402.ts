@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '@x402/core/types';
+import type { PaymentRequired, PaymentRequirements } from '@x402/core/types';
 import type { PrivateKeyAccount } from 'viem/accounts';
 import { z } from 'zod';
 import { LangoError } from '../../core/errors.js';
@@ -122,6 +122,9 @@ const settlementSchema = z.object({
     .catch(undefined),
 });
 
+/** The status of a response that asks for a payment. */
+export const PAYMENT_REQUIRED = 402;
+
 /** The response of a paid endpoint. */
 export interface PaidResponse {
   /** The response as text for the model, or why there is none. */
@@ -131,22 +134,9 @@ export interface PaidResponse {
   readonly settlement?: z.infer<typeof settlementSchema> | undefined;
 }
 
-export function asksForPayment({ status }: Response): boolean {
-  return status === 402;
-}
-
 /** Reads a header of x402: JSON in base64. */
 function readHeader(response: Response, name: string): unknown {
   return parseJson(Buffer.from(response.headers.get(name) ?? '', 'base64').toString());
-}
-
-/** Adds a payment by x402 version 2 to a request. */
-export function withPayment(
-  init: WebRequest['init'],
-  payment: Omit<PaymentPayload, 'x402Version'>,
-): RequestInit {
-  const header = Buffer.from(JSON.stringify({ x402Version: 2, ...payment })).toString('base64');
-  return { ...init, headers: { ...init.headers, 'PAYMENT-SIGNATURE': header } };
 }
 
 /** Reads the payment that the endpoint asks for. Rejects with `not-supported` for another protocol than x402 version 2. */

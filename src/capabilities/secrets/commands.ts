@@ -59,9 +59,9 @@ export async function rotateKey(call: Call): Promise<Report> {
   if (flags.passphrase && flags.keyFile) throw usageError('Give --passphrase or --key-file, not both.');
   return call.inFolder(async (services) => {
     const { vault, keyFile } = await services.require(SEALED_VAULT)();
-    if (vault.source === undefined)
-      throw new LangoError('not-found', 'The vault is empty: it has no key yet.');
-    const takesPassphrase = flags.passphrase ?? (!flags.keyFile && vault.source === 'passphrase');
+    const source = await vault.source();
+    if (source === undefined) throw new LangoError('not-found', 'The vault is empty: it has no key yet.');
+    const takesPassphrase = flags.passphrase ?? (!flags.keyFile && source === 'passphrase');
     await vault.rotate(takesPassphrase ? await newPassphrase() : undefined);
     const next = takesPassphrase
       ? 'Set LANGO_VAULT_PASSPHRASE to the new passphrase before the next start.'

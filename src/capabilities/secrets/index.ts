@@ -1,17 +1,17 @@
 import { stat } from 'node:fs/promises';
 import { defineCapability, type CapabilityContext, type SentenceRow } from '../../core/capability.js';
+import type { Command, CommandOption } from '../../core/command.js';
 import { LangoError, isLangoError } from '../../core/errors.js';
 import type { KeepingNode } from '../../core/operation.js';
 import { SECRETS } from '../../core/secrets.js';
 import { offer } from '../../core/service.js';
 import { missing, off, type ToolFamily } from '../../core/tool-family.js';
 import { SIGN_INS, SIGN_OUT, VAULT } from '../../core/vault.js';
-import { SECRET_COMMANDS } from './command-list.js';
 import { VAULT_OPERATIONS } from '../../core/vault-operations.js';
 import { OTHERS_PERMISSIONS } from '../../disk/private-file.js';
 import { SECRET_SETTINGS } from './settings.js';
 import { openSealedVault, SEALED_VAULT, type OpenSealedVault } from './vault/sealed-vault.js';
-import { VAULT_TABLES } from './vault/tables.js';
+import { VAULT_TABLES } from './vault/vault-store.js';
 
 type Context = CapabilityContext<typeof SECRET_SETTINGS>;
 
@@ -33,6 +33,65 @@ const SENTENCES: readonly SentenceRow[] = [
   ['encrypt {text...} with the key {key}', 'crypto_encrypt'],
   ['decrypt {ciphertext} with the key {key}', 'crypto_decrypt'],
   ['decrypt {ciphertext} with the key {key} and save it as {saveAs}', 'crypto_decrypt'],
+];
+
+const WHERE: readonly CommandOption[] = [
+  {
+    flags: '--for <places>',
+    description: 'where it may be used: exec,http:HOST,browser:HOST',
+    isRepeated: true,
+  },
+  {
+    flags: '--host <name>',
+    description: 'a host that it may be sent to; may be given several times',
+    isRepeated: true,
+  },
+];
+
+const load = () => import('./commands.js');
+
+/** `lango secrets` */
+const COMMANDS: readonly Command[] = [
+  { usage: 'secrets', description: 'store and manage secrets', works: 'owner' },
+  {
+    usage: 'secrets set <name>',
+    description: 'store a secret; its value is read from the terminal or standard input',
+    options: [...WHERE, { flags: '--replace', description: 'replace an existing secret of this name' }],
+    works: 'owner',
+    run: async (call, name) => (await load()).setSecret(call, name),
+  },
+  {
+    usage: 'secrets list',
+    description: 'list the secrets, without their values',
+    works: 'owner',
+    run: async (call) => (await load()).listSecrets(call),
+  },
+  {
+    usage: 'secrets allow <name>',
+    description: 'set where a secret may be used; without --for: nowhere',
+    options: WHERE,
+    works: 'owner',
+    run: async (call, name) => (await load()).allowSecret(call, name),
+  },
+  {
+    usage: 'secrets delete <name>',
+    description: 'delete a secret for good',
+    works: 'owner',
+    run: async (call, name) => (await load()).deleteSecret(call, name),
+  },
+  {
+    usage: 'secrets rotate',
+    description: 'encrypt the vault with a new master key; stop the server first',
+    options: [
+      {
+        flags: '--passphrase',
+        description: 'use a new passphrase, read from the terminal or standard input',
+      },
+      { flags: '--key-file', description: 'use a new random key in the key file' },
+    ],
+    works: 'folder',
+    run: async (call) => (await load()).rotateKey(call),
+  },
 ];
 
 /** The vault: secrets that agents use by reference, and keys, encrypted at rest. */
@@ -62,7 +121,7 @@ export const secrets = defineCapability({
     },
   },
   sentences: SENTENCES,
-  commands: SECRET_COMMANDS,
+  commands: COMMANDS,
   decidedSingly: /^(secrets|crypto)_/,
   /** Checks that no other user can read the key of the vault. */
   async diagnose({ settings }) {
@@ -96,7 +155,7 @@ export const secrets = defineCapability({
         offer(SEALED_VAULT, openVault),
         offer(SECRETS, async () => {
           const { openAccess } = await import('./access.js');
-          return openAccess({ openVault, node: keeping(), logger: context.logger });
+          return openAccess(openVault, keeping(), context.logger);
         }),
       ],
       operations: {

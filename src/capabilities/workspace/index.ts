@@ -1,15 +1,22 @@
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defineCapability, type SentenceRow } from '../../core/capability.js';
+import { isLoopback } from '../../core/addresses.js';
+import { defineCapability, type CapabilityContext, type SentenceRow } from '../../core/capability.js';
+import { MIB } from '../../core/fields.js';
 import type { OwnedData } from '../../core/page.js';
 import { PROGRAMS } from '../../core/program.js';
+import { noSecrets, SECRETS, type SecretGuard } from '../../core/secrets.js';
 import { offer } from '../../core/service.js';
-import { off, on, type ToolFamily } from '../../core/tool-family.js';
-import { DISK } from '../../disk/disk.js';
-import { openCommands, serviceFetch, type WorkspaceContext } from './commands.js';
-import { SandboxedPrograms } from './exec/index.js';
+import { missing, off, on, type NodeFinding, type ToolFamily } from '../../core/tool-family.js';
+import { DISK, READABLE_FOLDERS } from '../../disk/disk.js';
+import { createExec, findSandbox, openCommandGroups, SandboxedPrograms } from './exec/index.js';
+import type { ExecOptions } from './exec/index.js';
 import { UnfinishedWrites, createFsTools, createOwnedFiles } from './fs/index.js';
-import { httpTool } from './requests/index.js';
+import { assertApproved, httpTool } from './requests.js';
 import { WORKSPACE_SETTINGS } from './settings.js';
+
+type Context = CapabilityContext<typeof WORKSPACE_SETTINGS>;
 
 const SECRET = '{{secret:{name}}}';
 const HEADER = { headers: { '{header}': SECRET } };
@@ -73,7 +80,7 @@ export const workspace = defineCapability({
   },
 });
 
-async function openFiles({ settings, node, services }: WorkspaceContext): Promise<ToolFamily> {
+async function openFiles({ settings, node, services }: Context): Promise<ToolFamily> {
   const { enabled, ...limits } = settings['tools.fs'];
   if (!enabled) return off('fs');
   const unfinished = new UnfinishedWrites(join(node.home, 'unfinished-writes'));
@@ -81,8 +88,81 @@ async function openFiles({ settings, node, services }: WorkspaceContext): Promis
   return on('fs', createFsTools({ ...services.require(DISK), unfinished, ...limits }));
 }
 
-function openRequests(context: WorkspaceContext): ToolFamily {
+function openRequests(context: Context): ToolFamily {
   const { enabled, timeoutSeconds } = context.settings['tools.http'];
   if (!enabled) return off('http');
   return on('http', [httpTool(serviceFetch(context), timeoutSeconds)]);
+}
+
+const APART_HINT =
+  'Without a sandbox, commands would reach the files of all owners. Install one, or set disk.workspaces: shared.';
+
+/** Opens the tools that run commands, in a sandbox where there is one. Commands may read the skills of their owner. */
+async function openCommands(context: Context): Promise<ToolFamily> {
+  const { settings, node, services, logger } = context;
+  const { enabled, sandbox: mode, network, envAllow, ...limits } = settings['tools.exec'];
+  if (!enabled) return off('exec');
+  const disk = services.require(DISK);
+  const { sandbox, reason = '' } = await findSandbox(mode, disk.folders.roots);
+  if (!sandbox && disk.folders.isApart) return missing('exec', { message: reason, hint: APART_HINT });
+  const { guard = noSecrets } = (await services.find(SECRETS)?.()) ?? {};
+  const groups = await openCommandGroups();
+  const exec = createExec({
+    ...disk,
+    ...{ sandbox, groups },
+    network,
+    environment: node.environment,
+    envAllow,
+    limits,
+    readable: services.find(READABLE_FOLDERS),
+    openForwarder: await createForwarderOpener(context, guard),
+    scrubber: (scope) => guard.scrubber(scope),
+    logger,
+  });
+  const isAsked = node.needsApproval('exec');
+  const approval = isAsked ? 'so each one waits for approval' : 'and approval.policy asks nobody';
+  const problem = sandbox
+    ? sandbox.lacks && { code: 'weak-sandbox', text: `this machine lacks ${sandbox.lacks}` }
+    : { code: 'no-sandbox', text: `commands run without a sandbox, ${approval}: ${reason}` };
+  const bytes = groups?.bytes;
+  const memory = bytes === undefined ? '' : `, and have ${Math.floor(bytes / MIB)} MiB of memory together`;
+  const finding: NodeFinding = problem
+    ? { ...problem, subject: 'sandbox', state: 'warn' }
+    : { code: 'sandboxed', subject: 'sandbox', state: 'ok', text: `commands run in one${memory}` };
+  return { ...on('exec', exec.tools), findings: [finding], close: () => exec.close() };
+}
+
+/** The longest data folder whose sockets have addresses of at most 107 bytes (unix(7)). */
+const LONGEST_HOME = 75;
+
+/** Requests of commands are sent like those of `http_request`, with the secrets of the command's owner. */
+async function createForwarderOpener(
+  context: Context,
+  guard: SecretGuard,
+): Promise<ExecOptions['openForwarder']> {
+  const { settings, node } = context;
+  if (guard === noSecrets || !settings['tools.http'].enabled) return undefined;
+  const folder = node.home.length > LONGEST_HOME ? tmpdir() : join(node.home, 'run');
+  if (folder !== tmpdir()) await rm(folder, { recursive: true, force: true });
+  const webFetch = serviceFetch(context);
+  return async (scope, { tool, changes }) => {
+    const rules = {
+      asksForRequests: node.needsApproval('http_request'),
+      asksForCommand: node.needsApproval(tool),
+      changes,
+    };
+    const { openForwarder } = await import('../../http/forwarder.js');
+    const scrubber = guard.scrubber(scope);
+    return openForwarder({
+      ...{ folder, webFetch, isLocal: isLoopback, scrubber },
+      permit: (request) => assertApproved(request, rules),
+      resolve: (text, host, use) => guard.resolve(scope, text, { tool, place: 'http', host, ...use }),
+    });
+  };
+}
+
+/** Requests to services, for `http_request` and for commands. */
+function serviceFetch({ settings, createFetch }: Context): typeof fetch {
+  const { timeoutSeconds, answerBytes } = settings['tools.http'];
+  return createFetch({ timeoutMs: timeoutSeconds * 1_000, maxBytes: answerBytes });
 }

@@ -18,12 +18,6 @@ export interface MasterKey {
 
 type PassphraseSource = Extract<MasterSource, { readonly kind: 'passphrase' }>;
 
-/** A master key that will replace the current one. */
-export interface NextMasterKey extends MasterKey {
-  /** Makes this key the only one. Call it once the vault is encrypted under this key. */
-  finish(): Promise<void>;
-}
-
 /** The cost N of scrypt. It takes 128 MiB and about half a second. */
 const SCRYPT_COST = 2 ** 17;
 const SCRYPT_BLOCK = 8;
@@ -46,13 +40,17 @@ export async function unlock(record: MasterRecord, { keyFile, passphrase }: KeyS
 
 /** Creates the key of a new vault. */
 export async function createMaster({ keyFile, passphrase }: KeySources): Promise<MasterKey> {
-  return passphrase === undefined
-    ? masterKeyOf({ kind: 'file' }, (await readKey(keyFile)) ?? (await createKey(keyFile)))
-    : newFromPassphrase(passphrase);
+  if (passphrase !== undefined) return newFromPassphrase(passphrase);
+  // Two processes that create the key file at the same time get the same key.
+  const text = (await keyFile.load()) ?? (await keyFile.create(textOf(randomBytes(KEY_BYTES))));
+  return masterKeyOf({ kind: 'file' }, parseKey(text, keyFile));
 }
 
-/** Creates a key to rotate to: from `passphrase`, or a random key in the key file if there is none. */
-export async function nextMaster(keyFile: PrivateFile, passphrase?: string): Promise<NextMasterKey> {
+/**
+ * Creates a key to rotate to: from `passphrase`, or a random key in the key file if there is none. `finish` makes it the only
+ * one. Call it once the vault is encrypted under this key.
+ */
+export async function nextMaster(keyFile: PrivateFile, passphrase?: string) {
   if (passphrase !== undefined) {
     return { ...(await newFromPassphrase(passphrase)), finish: () => keyFile.remove() };
   }
@@ -116,11 +114,6 @@ function textOf(key: Buffer): string {
 async function readKey(file: PrivateFile): Promise<Buffer | undefined> {
   const text = await file.load();
   return text === undefined ? undefined : parseKey(text, file);
-}
-
-/** Creates the key file. Two processes that create it at the same time get the same key. */
-async function createKey(file: PrivateFile): Promise<Buffer> {
-  return parseKey(await file.create(textOf(randomBytes(KEY_BYTES))), file);
 }
 
 function parseKey(text: string, { path }: PrivateFile): Buffer {

@@ -2,8 +2,8 @@ import { LangoError, errorText } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json.js';
 import type { Logger } from '../../../core/logger.js';
 import type { Scrubber, SecretGuard, SecretPlace, SecretUse } from '../../../core/secrets.js';
-import { SECRET_PLACES, secretReference } from '../../../core/secrets.js';
 import { referencedSecrets, replaceReferences } from '../../../core/secrets.js';
+import { SECRET_PLACES, secretReference } from '../../../core/secrets.js';
 import type { Scope } from '../../../core/task.js';
 import type { NewSecret, SecretItem, SecretPermission, SecretStore } from '../../../core/vault.js';
 import type { OpenedEntry, VaultItem } from '../../../core/vault.js';
@@ -33,7 +33,11 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
   static async open(vault: SealedVault, logger: Logger): Promise<OwnerSecrets> {
     const secrets = new OwnerSecrets(vault, logger);
     for (const scope of await vault.scopes('secret'))
-      for (const { name } of await vault.list(scope, 'secret')) await secrets.#load(scope, name);
+      for (const { name } of await vault.list(scope, 'secret')) {
+        await secrets.open(scope, name).catch((error: unknown) => {
+          logger.warn('a secret cannot be read', { secret: name, error: errorText(error) });
+        });
+      }
     return secrets;
   }
 
@@ -113,14 +117,6 @@ export class OwnerSecrets implements SecretStore, SecretGuard {
     if (entry) return entry;
     const hint = `Its owner stores it with: lango secrets set ${name}`;
     throw new LangoError('not-found', `There is no secret "${name}".`, { hint });
-  }
-
-  async #load(scope: Scope, name: string): Promise<void> {
-    try {
-      await this.open(scope, name);
-    } catch (error) {
-      this.#logger.warn('a secret cannot be read', { secret: name, error: errorText(error) });
-    }
   }
 }
 

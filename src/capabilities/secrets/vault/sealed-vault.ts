@@ -3,6 +3,7 @@ import { Contract } from '../../../core/service.js';
 import type { OpenVault } from '../../../core/vault.js';
 import type { SECRET_SETTINGS } from '../settings.js';
 import type { OwnerSecrets } from './owner-secrets.js';
+import { VaultStore } from './vault-store.js';
 import type { SealedVault } from './vault.js';
 
 /** The vault with what only its own commands and routes use. */
@@ -21,7 +22,6 @@ type Context = Pick<CapabilityContext<typeof SECRET_SETTINGS>, 'settings' | 'dat
 export async function openSealedVault({ settings, database, logger }: Context): Promise<OpenSealedVault> {
   const { openVault } = await import('./vault.js');
   const { OwnerSecrets } = await import('./owner-secrets.js');
-  const { VaultStore } = await import('./vault-store.js');
   const { keyFile, passphrase } = settings.vault;
   const vault = await openVault({ store: new VaultStore(database), keyFile, passphrase });
   return { vault, secrets: await OwnerSecrets.open(vault, logger), keyFile };

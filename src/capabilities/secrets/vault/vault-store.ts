@@ -2,7 +2,8 @@ import { LangoError } from '../../../core/errors.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
 import type { VaultItem, VaultKind } from '../../../core/vault.js';
 import { assertKeys, toRecord, type Row } from '../../../stores/records.js';
-import { all, column, first, run, type Query, type SqlDatabase } from '../../../core/sql.js';
+import { all, column, first, run, toPostgres } from '../../../core/sql.js';
+import type { Query, SqlDatabase, TableMigrations } from '../../../core/sql.js';
 
 /** The source of the master key, and the key's fingerprint. */
 export interface MasterRecord {
@@ -25,6 +26,43 @@ export interface SealedEntry extends VaultItem {
 }
 
 export type NewSealedEntry = Omit<SealedEntry, 'createdAt' | 'updatedAt'>;
+
+/**
+ * The vault. Values and keys are stored encrypted only; see docs/guides/use-secrets.md.
+ * `slot` is the type of the only slot: an INTEGER key would become an identity in PostgreSQL.
+ */
+const tables = (slot: string): string => `
+  CREATE TABLE IF NOT EXISTS vault_master (
+    slot ${slot} PRIMARY KEY CHECK (slot = 1),
+    id TEXT NOT NULL,
+    source TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TABLE IF NOT EXISTS vault_keys (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    wrapped BLOB NOT NULL,
+    PRIMARY KEY (tenant, owner)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE IF NOT EXISTS vault_entries (
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    metadata TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, owner, kind, name)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+export const VAULT_TABLES: TableMigrations = {
+  sqlite: [tables('INTEGER')],
+  postgres: [toPostgres(tables('INT'))],
+};
 
 const FORMAT = { json: ['metadata', 'source'] };
 
@@ -65,8 +103,14 @@ export class VaultStore {
   }
 
   /** Rejects with `conflict` when there is a master record. */
-  createMaster(record: MasterRecord): Promise<void> {
-    return this.#database.write(LOCK, () => createMaster(record));
+  createMaster({ id, source }: MasterRecord): Promise<void> {
+    return this.#database.write(LOCK, function* () {
+      if (yield* readMaster()) {
+        const problem = 'The vault has a master key already: another process created it.';
+        throw new LangoError('conflict', problem, { hint: 'Try again.' });
+      }
+      yield* run(SQL.insertMaster, id, JSON.stringify(source));
+    });
   }
 
   async dataKey({ tenant, owner }: Scope): Promise<Uint8Array | undefined> {
@@ -78,18 +122,31 @@ export class VaultStore {
   }
 
   /** Stores the first data key of a scope, and resolves with the stored key. */
-  async addDataKey(key: ScopedKey): Promise<Uint8Array> {
-    assertKeys({ tenant: key.tenant, owner: key.owner });
-    return this.#database.write(LOCK, () => addDataKey(key));
+  async addDataKey({ tenant, owner, wrapped }: ScopedKey): Promise<Uint8Array> {
+    assertKeys({ tenant, owner });
+    return this.#database.write(LOCK, function* () {
+      yield* run(SQL.insertDataKey, tenant, owner, wrapped);
+      return (yield* column<Buffer>(SQL.dataKey, tenant, owner))[0]!;
+    });
   }
 
   /** Replaces the master and all data keys in one transaction; `conflict` when `from` is not the current one or a scope lacks. */
   rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Promise<void> {
-    return this.#database.write(LOCK, () => rotate(from, to, keys));
+    return this.#database.write(LOCK, function* () {
+      const known = yield* all<ScopedKey>(SQL.dataKeys);
+      const given = new Set(keys.map(scopeKey));
+      const isComplete = known.every((scope) => given.has(scopeKey(scope)));
+      if ((yield* readMaster())?.id !== from || !isComplete || given.size !== known.length) {
+        const problem = 'The vault changed during the rotation, so no key was rotated.';
+        throw new LangoError('conflict', problem, { hint: 'Try again.' });
+      }
+      for (const { tenant, owner, wrapped } of keys) yield* run(SQL.updateDataKey, wrapped, tenant, owner);
+      yield* run(SQL.updateMaster, to.id, JSON.stringify(to.source));
+    });
   }
 
-  async entry(scope: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined> {
-    const row = await this.#database.read(() => first<Row>(SQL.entry, ...keyOf(scope, kind, name)));
+  async entry({ tenant, owner }: Scope, kind: VaultKind, name: string): Promise<SealedEntry | undefined> {
+    const row = await this.#database.read(() => first<Row>(SQL.entry, tenant, owner, kind, name));
     return row && toRecord(row, FORMAT);
   }
 
@@ -107,69 +164,36 @@ export class VaultStore {
    * Writes the next version. Rejects with `conflict` when the newest version (0 for none) is not the one before it, and with
    * `too-many` when the owner would have more than `max` entries of the kind.
    */
-  async putEntry(scope: Scope, entry: NewSealedEntry, max: number): Promise<SealedEntry> {
-    assertKeys({ tenant: scope.tenant, owner: scope.owner, name: entry.name });
-    return this.#database.write(LOCK, (now) => putEntry(scope, entry, { max, now }));
+  async putEntry({ tenant, owner }: Scope, entry: NewSealedEntry, max: number): Promise<SealedEntry> {
+    const { kind, name, version, metadata, sealed } = entry;
+    assertKeys({ tenant, owner, name });
+    const key = [tenant, owner, kind, name];
+    return this.#database.write(LOCK, function* (now) {
+      const before = yield* first<{ readonly version: number; readonly created_at: number }>(
+        SQL.entry,
+        ...key,
+      );
+      if ((before?.version ?? 0) !== version - 1) {
+        const problem = before ? `There is a "${name}" already.` : `There is no "${name}" any more.`;
+        throw new LangoError('conflict', problem, { hint: 'Read it again, or choose another name.' });
+      }
+      const [count = 0] = yield* column<number>(SQL.count, tenant, owner, kind);
+      if (!before && count >= max) {
+        const problem = `There are ${max} entries of this kind already, which is the limit.`;
+        throw new LangoError('too-many', problem, { hint: 'Delete one that is not needed any more.' });
+      }
+      const createdAt = before?.created_at ?? now;
+      yield* run(SQL.put, ...key, version, JSON.stringify(metadata), sealed, createdAt, now);
+      return { ...entry, createdAt, updatedAt: now };
+    });
   }
 
-  async deleteEntry(scope: Scope, kind: VaultKind, name: string): Promise<boolean> {
-    return (await this.#database.write(LOCK, () => run(SQL.remove, ...keyOf(scope, kind, name)))) > 0;
+  async deleteEntry({ tenant, owner }: Scope, kind: VaultKind, name: string): Promise<boolean> {
+    return (await this.#database.write(LOCK, () => run(SQL.remove, tenant, owner, kind, name))) > 0;
   }
 }
 
 function* readMaster(): Query<MasterRecord | undefined> {
   const row = yield* first<Row>(SQL.master);
   return row && toRecord(row, FORMAT);
-}
-
-function* createMaster({ id, source }: MasterRecord): Query<void> {
-  if (yield* readMaster()) {
-    const problem = 'The vault has a master key already: another process created it.';
-    throw new LangoError('conflict', problem, { hint: 'Try again.' });
-  }
-  yield* run(SQL.insertMaster, id, JSON.stringify(source));
-}
-
-function* addDataKey({ tenant, owner, wrapped }: ScopedKey): Query<Uint8Array> {
-  yield* run(SQL.insertDataKey, tenant, owner, wrapped);
-  return (yield* column<Buffer>(SQL.dataKey, tenant, owner))[0]!;
-}
-
-function* rotate(from: string, to: MasterRecord, keys: readonly ScopedKey[]): Query<void> {
-  const known = yield* all<ScopedKey>(SQL.dataKeys);
-  const given = new Set(keys.map(scopeKey));
-  const isComplete = known.every((scope) => given.has(scopeKey(scope)));
-  if ((yield* readMaster())?.id !== from || !isComplete || given.size !== known.length) {
-    const problem = 'The vault changed during the rotation, so no key was rotated.';
-    throw new LangoError('conflict', problem, { hint: 'Try again.' });
-  }
-  for (const { tenant, owner, wrapped } of keys) yield* run(SQL.updateDataKey, wrapped, tenant, owner);
-  yield* run(SQL.updateMaster, to.id, JSON.stringify(to.source));
-}
-
-function* putEntry(
-  scope: Scope,
-  entry: NewSealedEntry,
-  { max, now }: { readonly max: number; readonly now: number },
-): Query<SealedEntry> {
-  const { kind, name, version, metadata, sealed } = entry;
-  const key = keyOf(scope, kind, name);
-  const before = yield* first<{ readonly version: number; readonly created_at: number }>(SQL.entry, ...key);
-  if ((before?.version ?? 0) !== version - 1) {
-    const problem = before ? `There is a "${name}" already.` : `There is no "${name}" any more.`;
-    throw new LangoError('conflict', problem, { hint: 'Read it again, or choose another name.' });
-  }
-  const { tenant, owner } = scope;
-  const [count = 0] = yield* column<number>(SQL.count, tenant, owner, kind);
-  if (!before && count >= max) {
-    const problem = `There are ${max} entries of this kind already, which is the limit.`;
-    throw new LangoError('too-many', problem, { hint: 'Delete one that is not needed any more.' });
-  }
-  const createdAt = before?.created_at ?? now;
-  yield* run(SQL.put, ...key, version, JSON.stringify(metadata), sealed, createdAt, now);
-  return { ...entry, createdAt, updatedAt: now };
-}
-
-function keyOf({ tenant, owner }: Scope, kind: VaultKind, name: string): readonly string[] {
-  return [tenant, owner, kind, name];
 }

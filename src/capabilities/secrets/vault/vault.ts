@@ -36,18 +36,16 @@ export async function openVault({
 export class SealedVault implements Vault {
   readonly #options: VaultOptions;
   readonly #dataKeys = new Map<string, Promise<Buffer>>();
-  #source: MasterSource['kind'] | undefined;
   #master: Promise<MasterKey> | undefined;
 
   constructor(options: VaultOptions, master: MasterKey | undefined) {
     this.#options = options;
     this.#master = master && Promise.resolve(master);
-    this.#source = master?.record.source.kind;
   }
 
   /** The source of the master key; undefined if there is no key yet. */
-  get source(): MasterSource['kind'] | undefined {
-    return this.#source;
+  async source(): Promise<MasterSource['kind'] | undefined> {
+    return (await this.#master)?.record.source.kind;
   }
 
   async put(scope: Scope, entry: VaultEntry, expected?: number): Promise<VaultItem> {
@@ -96,7 +94,6 @@ export class SealedVault implements Vault {
     }));
     await store.rotate(old.record.id, next.record, wrapped);
     this.#master = Promise.resolve(next);
-    this.#source = next.record.source.kind;
     await next.finish();
   }
 
@@ -127,7 +124,6 @@ export class SealedVault implements Vault {
   async #createMaster(): Promise<MasterKey> {
     const master = await createMaster(this.#options);
     await this.#options.store.createMaster(master.record);
-    this.#source = master.record.source.kind;
     return master;
   }
 }

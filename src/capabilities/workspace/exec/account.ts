@@ -2,13 +2,8 @@ import { chown, readdir, realpath, stat } from 'node:fs/promises';
 import { LangoError } from '../../../core/errors.js';
 import { droppedRights, findProgram } from '../../../disk/programs.js';
 
-/** The user and group ids that commands run as, and the folders they may write to. */
-export interface Account {
-  readonly uid: number;
-  readonly gid: number;
-  /** Absolute, without symbolic links. */
-  readonly roots: readonly string[];
-}
+/** The user and group ids that commands run as, and the folders they may write to: absolute, without symbolic links. */
+export type Account = Awaited<ReturnType<typeof prepareAccount>>;
 
 const NOBODY = 65534;
 const SYSTEM_FOLDERS = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib64', '/proc', '/dev', '/sys', '/boot'];
@@ -18,27 +13,26 @@ const SYSTEM_FOLDERS = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib64', '/pro
  * runs them as the owner of the first root; an empty root folder that belongs to root is handed over to `nobody`.
  * Rejects with advice when such a folder is not empty, or when a root is a system folder or inside one.
  */
-export async function prepareAccount(given: readonly string[]): Promise<Account> {
+export async function prepareAccount(given: readonly string[]) {
   const roots = await Promise.all(given.map((root) => realpath(root)));
-  roots.forEach(assertNotSystem);
+  const isSystem = (root: string) =>
+    root === '/' || SYSTEM_FOLDERS.some((part) => root === part || root.startsWith(`${part}/`));
+  const system = roots.find(isSystem);
+  if (system !== undefined)
+    throw new LangoError(
+      'invalid-config',
+      `The workspace ${system} is a system folder. Use a separate folder.`,
+    );
   const uid = process.getuid?.() ?? NOBODY;
   const gid = process.getgid?.() ?? NOBODY;
   if (uid !== 0) return { uid, gid, roots };
-  const account = await ownerOf(roots[0] ?? '/');
+  const owner = await stat(roots[0] ?? '/');
+  const account =
+    owner.uid === 0
+      ? { uid: NOBODY, gid: NOBODY }
+      : { uid: owner.uid, gid: owner.gid === 0 ? NOBODY : owner.gid };
   for (const root of roots) await transferOwnership(root, account);
   return { ...account, roots };
-}
-
-function assertNotSystem(root: string): void {
-  const isSystem =
-    root === '/' || SYSTEM_FOLDERS.some((part) => root === part || root.startsWith(`${part}/`));
-  if (!isSystem) return;
-  throw new LangoError('invalid-config', `The workspace ${root} is a system folder. Use a separate folder.`);
-}
-
-async function ownerOf(root: string): Promise<{ uid: number; gid: number }> {
-  const { uid, gid } = await stat(root);
-  return uid === 0 ? { uid: NOBODY, gid: NOBODY } : { uid, gid: gid === 0 ? NOBODY : gid };
 }
 
 async function transferOwnership(root: string, account: { uid: number; gid: number }): Promise<void> {

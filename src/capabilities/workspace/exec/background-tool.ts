@@ -4,16 +4,9 @@ import type { JsonObject } from '../../../core/json.js';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from '../../../core/tool.js';
 import { BackgroundProcesses, type BackgroundProcess } from './background.js';
 import { limitNotes } from './exec.js';
-import type { ExecOptions } from './launch.js';
-import {
-  COMMAND_FIELDS,
-  describeCommand,
-  needsPerson,
-  secretsNote,
-  secretsOf,
-  withSecrets,
-} from './runner.js';
-import type { Runner } from './runner.js';
+import { COMMAND_FIELDS, describeCommand, needsPerson } from './runner.js';
+import { secretsNote, secretsOf, withSecrets } from './runner.js';
+import type { ExecOptions, Runner } from './runner.js';
 
 /** The size of the longest UTF-8 character. */
 const LIMIT_MIN_BYTES = 4;

@@ -41,7 +41,20 @@ export class BackgroundProcesses {
     try {
       const id = randomBytes(4).toString('hex');
       const process = await launch();
-      return this.#add({ id, ...what, process, scope, startedAt: Date.now(), end: undefined });
+      const started: BackgroundProcess = {
+        ...{ id, ...what, process, scope },
+        ...{ startedAt: Date.now(), end: undefined },
+      };
+      this.#known.set(id, started);
+      process.ended.then(
+        (status) => {
+          started.end = { ...status, at: Date.now() };
+          this.#dropOldest(this.list(scope), ENDED_PER_OWNER);
+          this.#dropOldest([...this.#known.values()], ENDED_IN_ALL);
+        },
+        () => this.#known.delete(id),
+      );
+      return started;
     } finally {
       this.#starting.delete(reservation);
     }
@@ -72,19 +85,6 @@ export class BackgroundProcesses {
     if (taken.length < RUNNING_IN_ALL) return;
     const problem = 'The limit of running processes on this server is reached. Try again later.';
     throw new LangoError('too-many', problem, { retryable: true });
-  }
-
-  #add(started: BackgroundProcess): BackgroundProcess {
-    this.#known.set(started.id, started);
-    started.process.ended.then(
-      (status) => {
-        started.end = { ...status, at: Date.now() };
-        this.#dropOldest(this.list(started.scope), ENDED_PER_OWNER);
-        this.#dropOldest([...this.#known.values()], ENDED_IN_ALL);
-      },
-      () => this.#known.delete(started.id),
-    );
-    return started;
   }
 
   #dropOldest(processes: readonly BackgroundProcess[], max: number): void {

@@ -4,11 +4,7 @@ import type { Account, PrivilegeDrop } from './account.js';
 import { limitedShell, type Sandbox, type ShellCommand } from './launch.js';
 
 /** A path that commands see: the host's `source`, writable or read-only, or a symbolic link to it. */
-interface Mount {
-  readonly kind: '--bind' | '--ro-bind' | '--symlink';
-  readonly source: string;
-  readonly path: string;
-}
+type Mount = readonly [kind: '--bind' | '--ro-bind' | '--symlink', source: string, path: string];
 
 const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 const ETC = [
@@ -57,7 +53,7 @@ export function bubblewrap(
       const folders = [...writable, ...readable];
       const binds = folders.map((path, index): Mount => {
         const kind = index < writable.length ? '--bind' : '--ro-bind';
-        return { path, source: privilegeDrop?.mountPointOf(index) ?? path, kind };
+        return [kind, privilegeDrop?.mountPointOf(index) ?? path, path];
       });
       const prefix = privilegeDrop?.commandPrefix(folders) ?? [];
       const [file, ...args] = [...prefix, bwrap, '--args', ARGUMENTS_FD, '--', ...shell];
@@ -84,13 +80,13 @@ export function bubblewrap(
 
 function readTree(etc: readonly string[]): readonly Mount[] {
   const present = [...SYSTEM_LINKS, ...etc].filter((path) => existsSync(path));
-  return [{ kind: '--ro-bind', source: '/usr', path: '/usr' }, ...present.map(systemMount)];
+  return [['--ro-bind', '/usr', '/usr'], ...present.map(systemMount)];
 }
 
 function systemMount(path: string): Mount {
   const isSystemLink = SYSTEM_LINKS.includes(path) && lstatSync(path).isSymbolicLink();
-  if (isSystemLink) return { kind: '--symlink', source: readlinkSync(path), path };
-  return { kind: '--ro-bind', source: realpathSync(path), path };
+  if (isSystemLink) return ['--symlink', readlinkSync(path), path];
+  return ['--ro-bind', realpathSync(path), path];
 }
 
 interface SandboxContent {
@@ -103,21 +99,19 @@ interface SandboxContent {
 
 /** bubblewrap reads these arguments from a descriptor, so that no process list shows the environment. */
 function sandboxArguments({ command, binds, tree, network, hasNoProc }: SandboxContent): string[] {
-  const mounted = (mounts: readonly Mount[]) =>
-    mounts.flatMap(({ kind, source, path }) => [kind, source, path]);
-  const outerFirst = binds.toSorted((a, b) => a.path.length - b.path.length);
+  const outerFirst = binds.toSorted(([, , a], [, , b]) => a.length - b.length);
   const memory = ['--perms', '1777', '--size', String(command.limits.memoryMb * 1024 * 1024)];
   return [
     ...['--die-with-parent', '--unshare-user', '--unshare-pid', '--unshare-ipc'],
     ...['--unshare-uts', '--unshare-cgroup-try', ...(network ? [] : ['--unshare-net'])],
     ...['--cap-drop', 'ALL', '--hostname', 'lango'],
     ...[...memory, '--tmpfs', '/tmp'],
-    ...mounted(tree),
+    ...tree.flat(),
     ...['--perms', '0444', '--ro-bind-data', PASSWD_FD, '/etc/passwd'],
     ...['--perms', '0444', '--ro-bind-data', GROUP_FD, '/etc/group'],
     ...(hasNoProc ? [] : ['--disable-userns', '--proc', '/proc']),
     ...['--dev', '/dev', ...memory, '--tmpfs', '/dev/shm'],
-    ...mounted(outerFirst),
+    ...outerFirst.flat(),
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...Object.entries(command.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--chdir', command.cwd],

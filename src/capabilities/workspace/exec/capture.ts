@@ -1,11 +1,3 @@
-/** A part of the output of a process, with its position in the whole output. */
-export interface Slice {
-  readonly text: string;
-  /** The offset at which `text` begins: after the requested one when that part was dropped. */
-  readonly offset: number;
-  readonly nextOffset: number;
-}
-
 const HEAD_SHARE = 0.7;
 
 /** Keeps the head and the tail of an output in a fixed amount of memory. Positions are bytes of the whole output. */
@@ -51,8 +43,11 @@ export class Capture {
     return `${head.toString('utf8')}\n[… ${missing} bytes left out; ${advice} …]\n${tail.toString('utf8')}`;
   }
 
-  /** Returns at most `maxBytes` (4 or more) from `offset` on, or from the tail when that part was dropped. */
-  slice(offset: number, maxBytes: number): Slice {
+  /**
+   * Returns at most `maxBytes` (4 or more) from `offset` on, or from the tail when that part was dropped, with the offset at
+   * which the text begins.
+   */
+  slice(offset: number, maxBytes: number) {
     const inGap = this.isCut && offset >= this.#head.length && offset < this.#tailStart();
     const start = Math.min(inGap ? this.#tailStart() : offset, this.#total);
     const kept = this.isCut && start < this.#head.length ? this.#head.length : this.#total;

@@ -1,15 +1,18 @@
 import { mkdir, mkdtemp, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LangoError } from '../../../core/errors.js';
+import { MIB } from '../../../core/fields.js';
 import { pause } from '../../../core/time.js';
-import type { CommandGroup, CommandGroups } from './launch.js';
+import type { Launch } from './launch.js';
 
 const ROOT = '/sys/fs/cgroup';
 const SERVER = 'lango-server';
 const COMMANDS = 'lango-commands';
 /** The memory that commands leave to the server, but at most half of all. */
-const SERVER_BYTES = 256 * 1024 * 1024;
-const MIB = 1024 * 1024;
+const SERVER_BYTES = 256 * MIB;
+
+/** Cgroups for commands, beside the one of the server. `bytes`: the memory of all commands together, if it has a limit. */
+export type CommandGroups = NonNullable<Awaited<ReturnType<typeof openCommandGroups>>>;
 
 /**
  * Divides the cgroup of the server (cgroup v2) into one for itself and one for its commands, which have less memory together
@@ -17,7 +20,7 @@ const MIB = 1024 * 1024;
  * with undefined where the server may not: where its cgroup is read-only, as in most containers, is not delegated to its
  * account (systemd's `Delegate=`), or holds other programs.
  */
-export async function openCommandGroups(): Promise<CommandGroups | undefined> {
+export async function openCommandGroups() {
   try {
     const [line = '', ...others] = (await readFile('/proc/self/cgroup', 'utf8')).trim().split('\n');
     if (!line.startsWith('0::/') || others.length > 0) return undefined;
@@ -28,7 +31,7 @@ export async function openCommandGroups(): Promise<CommandGroups | undefined> {
   }
 }
 
-async function divide(own: string): Promise<CommandGroups | undefined> {
+async function divide(own: string) {
   const read = async (name: string) => (await readFile(join(own, name), 'utf8')).trim();
   const processes = (await read('cgroup.procs')).split('\n').filter(Boolean);
   // The init of a container is moved too.
@@ -51,17 +54,19 @@ async function divide(own: string): Promise<CommandGroups | undefined> {
   return { bytes, make: () => makeGroup(commands, bytes) };
 }
 
-async function makeGroup(commands: string, bytes: number | undefined): Promise<CommandGroup> {
+/** Makes the cgroup of a command with all its processes. */
+async function makeGroup(commands: string, bytes: number | undefined) {
   const folder = await mkdtemp(join(commands, 'command-'));
   await writeFile(join(folder, 'memory.oom.group'), '1');
   return {
     // The shell enters the cgroup, and becomes the program.
-    launch: ({ file, args, ...others }) => ({
+    launch: ({ file, args, ...others }: Launch): Launch => ({
       ...others,
       file: '/bin/sh',
       args: ['-c', 'echo 0 > "$0/cgroup.procs" && exec "$@"', folder, file, ...args],
     }),
-    async close() {
+    /** Ends what is left in it and removes it. Resolves with a problem if the kernel ended the command for want of memory. */
+    async close(): Promise<LangoError | undefined> {
       const events = await readFile(join(folder, 'memory.events'), 'utf8').catch(() => '');
       // Kernels before 5.14 cannot do this: there the group of processes alone was ended.
       await writeFile(join(folder, 'cgroup.kill'), '1').catch(() => undefined);
@@ -80,13 +85,8 @@ const ROUND_MS = 20;
 /** A cgroup is busy until its last process has ended. */
 async function remove(folder: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
-    if (
-      await rmdir(folder).then(
-        () => true,
-        () => false,
-      )
-    )
-      return;
+    const problem: unknown = await rmdir(folder).catch((error: unknown) => error);
+    if (problem === undefined) return;
     await pause(ROUND_MS);
   }
 }

@@ -10,9 +10,9 @@ const STDERR = 2;
  * Node.js closes only the first sixteen.
  */
 export function withDescriptors<Child>(
+  stdin: 'ignore' | 'pipe',
   pipes: number,
   start: (stdio: StdioOptions) => Child,
-  stdin: 'ignore' | 'pipe' = 'ignore',
 ): Child {
   const stdio: ('ignore' | 'pipe' | number)[] = [stdin, 'pipe', 'pipe', ...Array<'pipe'>(pipes).fill('pipe')];
   const nothing = openSync('/dev/null', 'r');

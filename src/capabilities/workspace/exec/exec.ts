@@ -1,16 +1,9 @@
 import { z } from 'zod';
 import { Deadline } from '../../../core/time.js';
 import { defineTool, type Tool } from '../../../core/tool.js';
-import type { ExecOptions } from './launch.js';
-import {
-  COMMAND_FIELDS,
-  describeCommand,
-  needsPerson,
-  secretsNote,
-  secretsOf,
-  withSecrets,
-} from './runner.js';
-import type { Command, Runner } from './runner.js';
+import { COMMAND_FIELDS, describeCommand, needsPerson } from './runner.js';
+import { secretsNote, secretsOf, withSecrets } from './runner.js';
+import type { Command, ExecOptions, Runner } from './runner.js';
 
 /** Added to the time limit, so that this tool reports the output of a command before the loop aborts the call. */
 const TIMEOUT_MARGIN_MS = 10_000;
@@ -23,13 +16,8 @@ const FORWARDER_ADVICE =
   ' To send a secret that the command never sees: curl --unix-socket "$LANGO_HTTP" ' +
   "http://HOST/PATH -H 'Authorization: Bearer {{secret:NAME:http}}'.";
 
-const schema = z.strictObject({
-  ...COMMAND_FIELDS,
-  timeoutSeconds: z.number().positive().optional().describe('The server has a limit'),
-});
-
 export function execTool(runner: Runner, { limits, sandbox, openForwarder }: ExecOptions): Tool {
-  const seconds = (input: z.infer<typeof schema>) =>
+  const seconds = (input: { readonly timeoutSeconds?: number | undefined }) =>
     Math.min(input.timeoutSeconds ?? limits.timeoutSeconds, limits.timeoutSeconds);
   return defineTool({
     name: 'exec',
@@ -37,7 +25,10 @@ export function execTool(runner: Runner, { limits, sandbox, openForwarder }: Exe
       'Runs a shell command and returns its exit code, stdout and stderr. It has no terminal and no input. For one that ' +
       'should keep running, use exec_background.' +
       (openForwarder ? FORWARDER_ADVICE : ''),
-    schema,
+    schema: z.strictObject({
+      ...COMMAND_FIELDS,
+      timeoutSeconds: z.number().positive().optional().describe('The server has a limit'),
+    }),
     effect: 'unsafe',
     danger: (input) => (sandbox === undefined || needsPerson(input) ? 'dangerous' : 'moderate'),
     describe: describeCommand,

@@ -1,9 +1,9 @@
 import { backgroundTool } from './background-tool.js';
 import { execTool } from './exec.js';
-import type { ExecOptions } from './launch.js';
-import { Runner } from './runner.js';
+import { Runner, type ExecOptions } from './runner.js';
 
-export type { ExecLimits, ExecOptions } from './launch.js';
+export type { ExecLimits } from './launch.js';
+export type { ExecOptions } from './runner.js';
 export { SandboxedPrograms } from './programs.js';
 export { openCommandGroups } from './cgroup.js';
 export { findSandbox } from './sandbox.js';

@@ -1,12 +1,4 @@
 import type { SettingsContext } from '../../../core/capability.js';
-import type { LangoError } from '../../../core/errors.js';
-import type { Logger } from '../../../core/logger.js';
-import type { Scrubber } from '../../../core/secrets.js';
-import type { Scope } from '../../../core/task.js';
-import type { DiskBudget } from '../../../disk/disk-budget.js';
-import type { WorkFolders } from '../../../disk/work-folders.js';
-import type { openForwarder } from '../../../http/forwarder.js';
-import type { Changes } from '../requests/changes.js';
 import type { WORKSPACE_SETTINGS } from '../settings.js';
 
 /** The way to start a program. */
@@ -19,20 +11,6 @@ export interface Launch {
   readonly pipedInputs: readonly (string | Buffer)[];
   /** True when the kernel ends all child processes together with the program. */
   readonly contained: boolean;
-}
-
-/** Cgroups for commands, beside the one of the server. */
-export interface CommandGroups {
-  /** The memory that all commands have together, in bytes. Undefined without a limit. */
-  readonly bytes: number | undefined;
-  make(): Promise<CommandGroup>;
-}
-
-/** The cgroup of a command with all its processes. */
-export interface CommandGroup {
-  launch(program: Launch): Launch;
-  /** Ends what is left in it and removes it. Resolves with a problem if the kernel ended the command for want of memory. */
-  close(): Promise<LangoError | undefined>;
 }
 
 /** A shell command, independent of the sandbox that it runs in. */
@@ -102,35 +80,4 @@ export function baseEnvironment(home: string): Readonly<Record<string, string>> 
 export function unsandboxedLaunch(command: ShellCommand): Launch {
   const [file, ...args] = limitedShell(command, 'unlimited');
   return { file: file!, args, env: command.env, cwd: command.cwd, pipedInputs: [], contained: false };
-}
-
-/** The tools that run commands. */
-export type CommandTool = 'exec' | 'exec_background';
-
-export interface ExecOptions {
-  /** The folders that commands may work in. Commands start in the first. */
-  readonly folders: WorkFolders;
-  readonly budget: DiskBudget;
-  /** From `findSandbox`. Undefined: commands run as the server's own user, and each is `dangerous`. */
-  readonly sandbox: Sandbox | undefined;
-  /** Undefined: commands are in the cgroup of the server. */
-  readonly groups?: CommandGroups | undefined;
-  /** Whether sandboxed commands share the host's network, its loopback services and abstract Unix sockets: all or none. */
-  readonly network: boolean;
-  /** The server's environment. Commands see only the variables named by `envAllow`. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly envAllow: readonly string[];
-  /** Further existing folders that commands of this owner may read: the folders of skills. */
-  readonly readable?: (scope: Scope) => readonly string[];
-  /** Opens a forwarder for one command, so that its requests can carry secrets that it cannot read. */
-  readonly openForwarder?:
-    | ((
-        scope: Scope,
-        command: { readonly tool: CommandTool; readonly changes?: Changes },
-      ) => ReturnType<typeof openForwarder>)
-    | undefined;
-  /** Removes the secrets of an owner from the output of a command before it is stored. Default: no scrubber. */
-  readonly scrubber?: (scope: Scope) => Scrubber;
-  readonly limits: ExecLimits;
-  readonly logger: Logger;
 }

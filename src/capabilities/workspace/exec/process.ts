@@ -53,13 +53,10 @@ export function startProcess(launch: Launch, outputBytes: number, scrubber = noS
 }
 
 /** A running program that the server communicates with over stdin and stdout. */
-export interface PipedProcess extends Omit<Process, 'stdout'> {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-}
+export type PipedProcess = ReturnType<typeof startPiped>;
 
 /** Like `startProcess`, for a program that serves over stdin and stdout. Keeps a bounded part of its stderr. */
-export function startPiped(launch: Launch, stderrBytes: number): PipedProcess {
+export function startPiped(launch: Launch, stderrBytes: number) {
   const stderr = new Capture(stderrBytes);
   const { child, ...process } = open(launch, 'pipe');
   captureOutput(child.stderr!, stderr, noScrubber);
@@ -71,8 +68,7 @@ function open(launch: Launch, stdin: 'ignore' | 'pipe') {
   const { contained } = launch;
   const mark = contained ? undefined : randomBytes(12).toString('hex');
   const child = spawnChild(launch, stdin, mark);
-  const over =
-    mark === undefined || child.pid === undefined ? () => undefined : endWithServer(child.pid, mark);
+  const over = mark && child.pid ? endWithServer(child.pid, mark) : undefined;
   const ended = waitForEnd(child, mark).finally(over);
   ended.catch(() => undefined);
   const killNow = () => signalGroup(child, 'SIGKILL');
@@ -90,15 +86,15 @@ function open(launch: Launch, stdin: 'ignore' | 'pipe') {
 /** Separate from `open`, so that its closures do not keep the environment, which may contain secrets, in memory. */
 function spawnChild(launch: Launch, stdin: 'ignore' | 'pipe', mark: string | undefined): ChildProcess {
   const env = mark === undefined ? launch.env : { ...launch.env, [MARK_VARIABLE]: mark };
-  const child = withDescriptors(
-    launch.pipedInputs.length,
-    (stdio) => spawn(launch.file, launch.args, { cwd: launch.cwd, env, stdio, detached: true }),
-    stdin,
+  const { file, args, cwd, pipedInputs } = launch;
+  const child = withDescriptors(stdin, pipedInputs.length, (stdio) =>
+    spawn(file, args, { cwd, env, stdio, detached: true }),
   );
-  writeInputs(child, launch.pipedInputs);
+  writeInputs(child, pipedInputs);
   return child;
 }
 
+/** Separate for the same reason: a stream keeps its listener. */
 function writeInputs(child: ChildProcess, inputs: Launch['pipedInputs']): void {
   inputs.forEach((input, index) => {
     const stream = child.stdio[3 + index] as Writable;
@@ -164,18 +160,14 @@ const ROUND_MS = 20;
  */
 async function killMarked(mark: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
-    const marked = await findMarkedProcesses(`${MARK_VARIABLE}=${mark}\0`);
+    const names = await readdir('/proc').catch(() => []);
+    const ids = names.filter((name) => /^\d+$/.test(name));
+    const environments = await Promise.all(
+      ids.map((id) => readFile(`/proc/${id}/environ`, 'latin1').catch(() => '')),
+    );
+    const marked = ids.filter((_, index) => environments[index]!.includes(`${MARK_VARIABLE}=${mark}\0`));
     if (marked.length === 0) return;
-    for (const id of marked) sendSignal(id, 'SIGKILL');
+    for (const id of marked) sendSignal(Number(id), 'SIGKILL');
     await pause(ROUND_MS);
   }
-}
-
-async function findMarkedProcesses(entry: string): Promise<number[]> {
-  const names = await readdir('/proc').catch(() => []);
-  const ids = names.filter((name) => /^\d+$/.test(name));
-  const environments = await Promise.all(
-    ids.map((id) => readFile(`/proc/${id}/environ`, 'latin1').catch(() => '')),
-  );
-  return ids.filter((_, index) => environments[index]!.includes(entry)).map(Number);
 }

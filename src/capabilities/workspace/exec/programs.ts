@@ -55,7 +55,7 @@ export class SandboxedPrograms implements Programs {
   /** Finds a sandbox for each set of folders, because the account that programs run as depends on the first folder. */
   async #sandboxFor(writable: readonly string[]) {
     const key = writable.join('\0');
-    const finding = this.#sandboxes.get(key) ?? findSandbox({ mode: 'auto', roots: writable });
+    const finding = this.#sandboxes.get(key) ?? findSandbox('auto', writable);
     this.#sandboxes.set(key, finding);
     const { sandbox, reason } = await finding;
     if (sandbox) return sandbox;

@@ -53,10 +53,8 @@ function tell(line: string): void {
 /** One shell for all programs. It has its own session, so that no signal to this process reaches it. */
 function startReaper(): ChildProcess {
   const options = { cwd: '/', env: baseEnvironment('/'), detached: true };
-  const child = withDescriptors(
-    0,
-    (stdio) => spawn('/bin/sh', ['-c', SCRIPT], { ...options, stdio }),
-    'pipe',
+  const child = withDescriptors('pipe', 0, (stdio) =>
+    spawn('/bin/sh', ['-c', SCRIPT], { ...options, stdio }),
   );
   child.on('error', () => undefined);
   child.unref();

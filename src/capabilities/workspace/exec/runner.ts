@@ -3,12 +3,19 @@ import { realpath, stat } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { LangoError, serverStopping } from '../../../core/errors.js';
+import type { Logger } from '../../../core/logger.js';
 import { referencedSecrets, replaceReferences, secretReference } from '../../../core/secrets.js';
+import type { Scrubber } from '../../../core/secrets.js';
+import type { Scope } from '../../../core/task.js';
 import type { ToolContext } from '../../../core/tool.js';
+import type { DiskBudget } from '../../../disk/disk-budget.js';
+import type { WorkFolders } from '../../../disk/work-folders.js';
+import type { openForwarder } from '../../../http/forwarder.js';
 import { withoutNul } from '../fs/paths.js';
-import { changesField, describeChanges } from '../requests/changes.js';
+import { changesField, describeChanges, type Changes } from '../requests.js';
+import type { CommandGroups } from './cgroup.js';
 import { baseEnvironment, unsandboxedLaunch } from './launch.js';
-import type { CommandTool, ExecOptions, ShellCommand } from './launch.js';
+import type { ExecLimits, Sandbox, ShellCommand } from './launch.js';
 import { startProcess, type Process } from './process.js';
 
 /** The kernel accepts 128 KiB per argument, and a character has at most 3 bytes here. */
@@ -31,6 +38,37 @@ export const COMMAND_FIELDS = {
 };
 
 type CommandInput = z.infer<z.ZodObject<typeof COMMAND_FIELDS>>;
+
+/** The tools that run commands. */
+export type CommandTool = 'exec' | 'exec_background';
+
+export interface ExecOptions {
+  /** The folders that commands may work in. Commands start in the first. */
+  readonly folders: WorkFolders;
+  readonly budget: DiskBudget;
+  /** From `findSandbox`. Undefined: commands run as the server's own user, and each is `dangerous`. */
+  readonly sandbox: Sandbox | undefined;
+  /** Undefined: commands are in the cgroup of the server. */
+  readonly groups?: CommandGroups | undefined;
+  /** Whether sandboxed commands share the host's network, its loopback services and abstract Unix sockets: all or none. */
+  readonly network: boolean;
+  /** The server's environment. Commands see only the variables named by `envAllow`. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly envAllow: readonly string[];
+  /** Further existing folders that commands of this owner may read: the folders of skills. */
+  readonly readable?: (scope: Scope) => readonly string[];
+  /** Opens a forwarder for one command, so that its requests can carry secrets that it cannot read. */
+  readonly openForwarder?:
+    | ((
+        scope: Scope,
+        command: { readonly tool: CommandTool; readonly changes?: Changes },
+      ) => ReturnType<typeof openForwarder>)
+    | undefined;
+  /** Removes the secrets of an owner from the output of a command before it is stored. Default: no scrubber. */
+  readonly scrubber?: (scope: Scope) => Scrubber;
+  readonly limits: ExecLimits;
+  readonly logger: Logger;
+}
 
 type Forwarder = Awaited<ReturnType<NonNullable<ExecOptions['openForwarder']>>>;
 
@@ -65,15 +103,6 @@ export class Runner {
     const roots = await folders.openReal(context);
     const cwd = await resolveFolder(roots, input.cwd ?? '.');
     const fileBytes = Math.min(await budget.remainingBytes(context), FILE_LIMIT_BYTES);
-    const command: ShellCommand = {
-      shell: this.#shell,
-      command: input.command,
-      cwd,
-      env: { ...this.#environment(roots), ...input.env },
-      writable: roots,
-      readable: readable?.(context) ?? [],
-      ...{ fileBytes, limits },
-    };
     let child: Process | undefined;
     let forwarder: Forwarder | undefined;
     let outOfMemory: LangoError | undefined;
@@ -82,9 +111,16 @@ export class Runner {
     try {
       forwarder = await this.#options.openForwarder?.(context, { ...input, tool });
       if (this.#isClosed) throw serverStopping();
-      const reachable = forwarder ? withForwarder(command, forwarder) : command;
-      const launch = sandbox?.launch(reachable, network) ?? unsandboxedLaunch(reachable);
-      child = startProcess(group?.launch(launch) ?? launch, command.limits.outputBytes, scrubber?.(context));
+      const reach = forwarder && { LANGO_HTTP: forwarder.socket };
+      const command: ShellCommand = {
+        ...{ shell: this.#shell, command: input.command, cwd },
+        env: { ...reach, ...this.#environment(roots), ...input.env },
+        writable: roots,
+        readable: [...(readable?.(context) ?? []), ...(forwarder ? [forwarder.folder] : [])],
+        ...{ fileBytes, limits },
+      };
+      const launch = sandbox?.launch(command, network) ?? unsandboxedLaunch(command);
+      child = startProcess(group?.launch(launch) ?? launch, limits.outputBytes, scrubber?.(context));
     } catch (error) {
       await group?.close();
       await forwarder?.close();
@@ -123,12 +159,6 @@ export class Runner {
   }
 }
 
-/** Lets a command reach its forwarder. */
-function withForwarder(command: ShellCommand, { socket, folder }: Forwarder): ShellCommand {
-  const env = { LANGO_HTTP: socket, ...command.env };
-  return { ...command, env, readable: [...command.readable, folder] };
-}
-
 /** The secrets whose values a command would get. */
 export function secretsOf({ command = '', env = {} }: Partial<CommandInput>): readonly string[] {
   return referencedSecrets([command, ...Object.values(env)].join('\n'));
@@ -162,9 +192,6 @@ async function resolveFolder(roots: readonly string[], given: string): Promise<s
   return folder;
 }
 
-const REFERENCE_START = '{{secret:';
-const REFERENCE_END = '}}';
-
 /**
  * Resolves the secrets that `input` refers to, and passes their values in the environment only. A reference in the
  * command line becomes a variable, quoted as its position requires. So no process list shows the value, and the shell
@@ -182,39 +209,19 @@ export async function withSecrets(input: CommandInput, context: ToolContext): Pr
   return { ...input, command, env };
 }
 
-type Quote = '' | "'" | '"';
+/** The parts of a command line: an escaped character, a text in single or in double quotes, and any other text. */
+const PARTS = /\\[^]|'[^']*'?|"(?:\\[^]|[^\\"])*"?|[^\\'"]+/g;
+const ESCAPED = /(\\[^])/;
 
+/** Single quotes, in which the shell expands nothing, end before a variable and start again after it. */
 function withVariables(command: string, variables: ReadonlyMap<string, string>): string {
-  let quote: Quote = '';
-  let result = '';
-  for (let index = 0; index < command.length;) {
-    const end = command.startsWith(REFERENCE_START, index) ? command.indexOf(REFERENCE_END, index) : -1;
-    const reference = end === -1 ? '' : command.slice(index, end + REFERENCE_END.length);
-    const variable =
-      referencedSecrets(reference)[0] && replaceReferences(reference, (name) => variables.get(name)!);
-    if (variable) {
-      result += expansion(variable, quote);
-      index += reference.length;
-      continue;
-    }
-    const character = command.charAt(index);
-    const isEscape = character === '\\' && quote !== "'";
-    if (!isEscape) quote = quoteAfter(character, quote);
-    const taken = command.slice(index, index + (isEscape ? 2 : 1));
-    result += taken;
-    index += taken.length;
-  }
-  return result;
-}
-
-function quoteAfter(character: string, quote: Quote): Quote {
-  if (character !== "'" && character !== '"') return quote;
-  if (quote === '') return character;
-  return quote === character ? '' : quote;
-}
-
-/** Expands the variable. Single quotes, in which the shell expands nothing, end before it and start again after it. */
-function expansion(variable: string, quote: Quote): string {
-  if (quote === '"') return `\${${variable}}`;
-  return quote === "'" ? `'"\${${variable}}"'` : `"\${${variable}}"`;
+  const expanded = (text: string, before: string, after: string) =>
+    replaceReferences(text, (name) => `${before}\${${variables.get(name)}}${after}`);
+  return command.replace(PARTS, (part) => {
+    if (part.startsWith('\\')) return part;
+    if (part.startsWith("'")) return expanded(part, `'"`, `"'`);
+    if (!part.startsWith('"')) return expanded(part, '"', '"');
+    const pieces = part.split(ESCAPED);
+    return pieces.map((piece, index) => (index % 2 === 1 ? piece : expanded(piece, '', ''))).join('');
+  });
 }

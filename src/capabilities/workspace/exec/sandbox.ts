@@ -7,13 +7,6 @@ import type { Sandbox } from './launch.js';
 import { startProcess } from './process.js';
 import { seccompFilter } from './seccomp.js';
 
-interface SandboxSearch {
-  /** `auto` uses a sandbox when one works; `required` rejects with `unavailable` when none does. */
-  readonly mode: 'auto' | 'off' | 'required';
-  /** The workspace roots, absolute and existing. */
-  readonly roots: readonly string[];
-}
-
 export interface SandboxFinding {
   readonly sandbox?: Sandbox;
   /** The reason why there is no sandbox, and advice: one or two sentences. */
@@ -30,14 +23,20 @@ test ! -e /proc || grep -Eq '^CapEff:[[:space:]]*0+$' /proc/self/status ||
   { echo "the command has capabilities"; exit 1; }
 test -w . || { echo "the account that commands run as (uid $(id -u)) cannot write to the workspace $PWD"; exit 1; }`;
 
-/** Finds a sandbox and runs a command in it. As root, may give an empty root to the account that commands run as. */
-export async function findSandbox(search: SandboxSearch): Promise<SandboxFinding> {
-  if (search.mode === 'off') return { reason: 'The sandbox is switched off in the configuration.' };
+/**
+ * Finds a sandbox for absolute, existing roots, and runs a command in it. As root, may give an empty root to the account that
+ * commands run as. In the mode `required`, rejects with `unavailable` when no sandbox works.
+ */
+export async function findSandbox(
+  mode: 'auto' | 'off' | 'required',
+  roots: readonly string[],
+): Promise<SandboxFinding> {
+  if (mode === 'off') return { reason: 'The sandbox is switched off in the configuration.' };
   try {
-    return { sandbox: await openSandbox(search.roots) };
+    return { sandbox: await openSandbox(roots) };
   } catch (error) {
     const reason = errorText(error);
-    if (search.mode === 'auto') return { reason };
+    if (mode === 'auto') return { reason };
     const problem = `Commands must run in a sandbox, and none works here. ${reason}`;
     throw new LangoError('unavailable', problem, { cause: error });
   }
@@ -76,14 +75,8 @@ async function openSandbox(roots: readonly string[]): Promise<Sandbox> {
 
 async function probe(sandbox: Sandbox, roots: readonly string[], root: string): Promise<void> {
   const command = {
-    shell: '/bin/sh',
-    command: PROBE,
-    cwd: root,
-    env: {},
-    writable: roots,
-    readable: [],
-    fileBytes: PROBE_FILE_BYTES,
-    limits: PROBE_LIMITS,
+    ...{ shell: '/bin/sh', command: PROBE, cwd: root, env: {} },
+    ...{ writable: roots, readable: [], fileBytes: PROBE_FILE_BYTES, limits: PROBE_LIMITS },
   };
   const launch = sandbox.launch(command, false);
   const child = startProcess(launch, PROBE_LIMITS.outputBytes);
@@ -91,7 +84,10 @@ async function probe(sandbox: Sandbox, roots: readonly string[], root: string): 
   const { exitCode } = await child.ended;
   if (exitCode === 0) return;
   const output = `${child.stderr.text('').trim()} ${child.stdout.text('').trim()}`.trim();
-  throw new LangoError('unavailable', `The sandbox does not work here: ${advise(output)}`);
+  const advice = ADVICE.find(([pattern]) => pattern.test(output))?.[1];
+  const problem = output === '' ? 'the probe failed without output' : output;
+  const fix = advice === undefined ? '' : ` To fix it: ${advice}.`;
+  throw new LangoError('unavailable', `The sandbox does not work here: ${problem}.${fix}`);
 }
 
 const NO_PROC = /mount proc|max_user_namespaces: Read-only/i;
@@ -105,9 +101,3 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/unknown option/i, 'install bubblewrap 0.8 or newer'],
   [/cannot write/i, 'give that account the folder with chown -R'],
 ];
-
-function advise(output: string): string {
-  const advice = ADVICE.find(([pattern]) => pattern.test(output))?.[1];
-  const problem = output === '' ? 'the probe failed without output' : output;
-  return advice === undefined ? `${problem}.` : `${problem}. To fix it: ${advice}.`;
-}

@@ -5,8 +5,7 @@ import { LangoError } from '../../../core/errors.js';
 import type { ToolContext } from '../../../core/tool.js';
 import { ownerOfNewEntry, type OpenPath } from '../../../disk/open-path.js';
 import { bytesOnDisk, ENTRY_BYTES } from '../../../disk/disk-use.js';
-import { TEMPORARY_SUFFIX } from './unfinished-writes.js';
-import type { PathTarget, Workspace } from './workspace.js';
+import { TEMPORARY_SUFFIX, type PathTarget, type Workspace } from './workspace.js';
 
 /** Names the type of an object, with its article: "a folder", "a FIFO". */
 export function describeType({ stats }: OpenPath): string {
@@ -58,11 +57,6 @@ export async function readWhole(opened: OpenPath, shown: string, maxBytes: numbe
   throw new LangoError('too-large', text);
 }
 
-interface ReplaceContext {
-  readonly context: ToolContext;
-  readonly workspace: Workspace;
-}
-
 export const MODE_BITS = 0o777;
 const NEW_FILE_MODE = 0o666;
 
@@ -74,35 +68,28 @@ const NEW_FILE_MODE = 0o666;
 export async function replaceFile(
   target: PathTarget,
   content: string | Buffer,
-  { context, workspace }: ReplaceContext,
+  { context, workspace }: { readonly context: ToolContext; readonly workspace: Workspace },
 ): Promise<void> {
-  const { existing } = target;
+  const { folder, name, existing } = target;
   if (existing !== undefined) await access(existing.at, constants.W_OK);
   const before = existing ? bytesOnDisk(existing.stats) : 0;
   const more = Math.max(Buffer.byteLength(content), ENTRY_BYTES) - before;
-  await workspace.budget.spend(context, more, () => writeAndRename(target, content, { context, workspace }));
-}
-
-async function writeAndRename(
-  target: PathTarget,
-  content: string | Buffer,
-  { context: { key }, workspace: { unfinished } }: ReplaceContext,
-): Promise<void> {
-  const { folder, name } = target;
-  const temporary = `.${key.slice(0, 16)}${TEMPORARY_SUFFIX}`;
+  const temporary = `.${context.key.slice(0, 16)}${TEMPORARY_SUFFIX}`;
   const at = `${folder.at}/${temporary}`;
-  await rm(at, { force: true });
-  const forgetRecord = await unfinished?.record(join(folder.path, temporary));
-  try {
-    await writeNew(at, content, target);
-    await rename(at, `${folder.at}/${name}`);
-  } catch (error) {
+  await workspace.budget.spend(context, more, async () => {
     await rm(at, { force: true });
-    throw error;
-  } finally {
-    await forgetRecord?.();
-  }
-  await syncFolder(folder);
+    const forgetRecord = await workspace.unfinished?.record(join(folder.path, temporary));
+    try {
+      await writeNew(at, content, target);
+      await rename(at, `${folder.at}/${name}`);
+    } catch (error) {
+      await rm(at, { force: true });
+      throw error;
+    } finally {
+      await forgetRecord?.();
+    }
+    await syncFolder(folder);
+  });
 }
 
 async function writeNew(path: string, content: string | Buffer, target: PathTarget): Promise<void> {

@@ -7,16 +7,14 @@ import { syncFolder } from './files.js';
 import { bytesOnDisk } from '../../../disk/disk-use.js';
 import type { OpenPath } from '../../../disk/open-path.js';
 import { pathArgument, pathField, undefinedIfMissing } from './paths.js';
-import type { PathTarget, WorkspaceAccess, Workspace } from './workspace.js';
-
-const schema = z.strictObject({ path: pathField(), recursive: z.boolean().optional() });
+import type { WorkspaceAccess, Workspace } from './workspace.js';
 
 export function deleteTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_delete',
     description:
       'Deletes a file, a link (not its target) or an empty folder, for good. A folder with content needs recursive: true.',
-    schema,
+    schema: z.strictObject({ path: pathField(), recursive: z.boolean().optional() }),
     isRare: true,
     effect: 'queryable',
     // Deleting one file does no more harm than overwriting it with fs_write. A whole tree may hold files that neither
@@ -29,11 +27,16 @@ export function deleteTool(workspace: Workspace): Tool {
         const target = await access.removable(pathArgument(path));
         const onDeleted = ({ stats }: OpenPath) => workspace.budget.add(context, -bytesOnDisk(stats));
         const entries = recursive ? await clearFolder(access, target.existing, { signal, onDeleted }) : 0;
-        await removeTarget(target, access.displayPath(target.path));
+        const shown = access.displayPath(target.path);
+        await remove(target.existing, `${target.folder.at}/${target.name}`).catch((cause: unknown) => {
+          if (codeOf(cause) !== 'ENOTEMPTY') throw cause;
+          const text = `path: "${shown}" is a folder that is not empty; recursive: true deletes it with all its content.`;
+          throw new LangoError('conflict', text, { cause });
+        });
         onDeleted(target.existing);
         await syncFolder(target.folder);
         const content = entries === 0 ? '' : ` with ${counted(entries, 'item')} in it`;
-        return { content: `deleted ${access.displayPath(target.path)}${content}` };
+        return { content: `deleted ${shown}${content}` };
       }),
     settle: ({ path }, context) =>
       workspace.read(context, pathArgument(path), async (access) => {
@@ -44,17 +47,14 @@ export function deleteTool(workspace: Workspace): Tool {
   });
 }
 
-interface ClearOptions {
-  readonly signal?: AbortSignal;
-  /** Called for each deleted entry. */
-  readonly onDeleted?: (deleted: OpenPath) => void;
-}
-
-/** Deletes the content of a folder and counts it. Each folder is held open meanwhile, so no link can lead out of it. */
+/**
+ * Deletes the content of a folder and counts it. Each folder is held open meanwhile, so no link can lead out of it. Calls
+ * `onDeleted` for each deleted entry.
+ */
 export async function clearFolder(
   access: WorkspaceAccess,
   folder: OpenPath,
-  options: ClearOptions = {},
+  options: { readonly signal?: AbortSignal; readonly onDeleted?: (deleted: OpenPath) => void } = {},
 ): Promise<number> {
   if (!folder.stats.isDirectory()) return 0;
   let deleted = 0;
@@ -68,16 +68,6 @@ export async function clearFolder(
     await access.release(opened);
   }
   return deleted;
-}
-
-async function removeTarget({ folder, name, existing }: PathTarget, shown: string): Promise<void> {
-  try {
-    await remove(existing!, `${folder.at}/${name}`);
-  } catch (error) {
-    if (codeOf(error) !== 'ENOTEMPTY') throw error;
-    const text = `path: "${shown}" is a folder that is not empty; recursive: true deletes it with all its content.`;
-    throw new LangoError('conflict', text, { cause: error });
-  }
 }
 
 /** Deletes a file, a link or an empty folder. */

@@ -25,20 +25,19 @@ export function editTool(workspace: Workspace, maxBytes: number): Tool {
     execute: (input, context) =>
       workspace.change(context, pathArgument(input.path), async (access) => {
         context.signal.throwIfAborted();
-        const { target, text } = await load(access, input.path, maxBytes);
-        const changed = replaceOnce(text, input, access.displayPath(target.path));
+        const { target, text, shown } = await load(access, input.path, maxBytes);
+        const changed = replaceOnce(text, input, shown);
         assertSize('newText', changed, maxBytes);
         await replaceFile(target, changed, { context, workspace });
-        return { content: describe(input, access.displayPath(target.path)) };
+        return { content: describe(input, shown) };
       }),
     settle: (input, context) =>
       workspace.read(context, pathArgument(input.path), async (access) => {
-        const { target, text } = await load(access, input.path, maxBytes);
+        const { text, shown } = await load(access, input.path, maxBytes);
         const [oldText, newText] = withLineBreaksOf(text, input);
         const others = newText.includes(oldText) ? text.replaceAll(newText, '\0') : text;
         if (others.includes(oldText)) return undefined;
-        if (text.includes(newText)) return { content: describe(input, access.displayPath(target.path)) };
-        const shown = access.displayPath(target.path);
+        if (text.includes(newText)) return { content: describe(input, shown) };
         const problem = `${shown} contains neither oldText nor newText: another program has changed it.`;
         throw new LangoError('outcome-unknown', problem);
       }),
@@ -52,7 +51,8 @@ async function load(access: WorkspaceAccess, path: string, maxBytes: number) {
   assertFile(target.existing, shown);
   const bytes = await readWhole(target.existing, shown, maxBytes);
   try {
-    return { target, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return { target, text, shown };
   } catch (cause) {
     const problem = `path: "${shown}" is not UTF-8 text; only text can be edited.`;
     throw new LangoError('invalid-input', problem, { cause });

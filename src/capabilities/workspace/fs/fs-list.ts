@@ -12,19 +12,17 @@ import type { WorkspaceAccess, Workspace } from './workspace.js';
 const LIMIT_DEFAULT = 200;
 const LIMIT_MAX = 2_000;
 
-const schema = z.strictObject({
-  path: pathField('The workspace by default').optional(),
-  recursive: z.boolean().optional().describe('With subfolders, except .git and node_modules'),
-  itself: z.boolean().optional(),
-  limit: z.number().int().min(1).max(LIMIT_MAX).optional(),
-});
-
 export function listTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_list',
     description:
       'Lists a folder, files with their size. For a file, or with itself: true, returns type, size, time and mode.',
-    schema,
+    schema: z.strictObject({
+      path: pathField('The workspace by default').optional(),
+      recursive: z.boolean().optional().describe('With subfolders, except .git and node_modules'),
+      itself: z.boolean().optional(),
+      limit: z.number().int().min(1).max(LIMIT_MAX).optional(),
+    }),
     effect: 'pure',
     execute: ({ path = '.', recursive = false, itself, limit = LIMIT_DEFAULT }, { signal, ...scope }) =>
       workspace.read(scope, pathArgument(path), async (access) => {
@@ -42,15 +40,11 @@ export function listTool(workspace: Workspace): Tool {
           types.push(typeOf(entry.opened));
         }
         if (lines.length === 0) return { content: `${shown === '.' ? 'The workspace' : shown} is empty.` };
-        return { content: [...lines, `[${countTypes(types)}]`].join('\n') };
+        const byType = [...Map.groupBy(types, (type) => type)];
+        const counts = byType.map(([type, { length }]) => counted(length, type)); // "2 files", "1 folder"
+        return { content: [...lines, `[${counts.join(', ')}]`].join('\n') };
       }),
   });
-}
-
-/** "2 files, 1 folder" */
-function countTypes(types: readonly string[]): string {
-  const byType = Map.groupBy(types, (type) => type);
-  return [...byType].map(([type, { length }]) => counted(length, type)).join(', ');
 }
 
 async function describeEntry(access: WorkspaceAccess, entry: TreeEntry, recursive: boolean): Promise<string> {

@@ -11,19 +11,17 @@ import type { Workspace } from './workspace.js';
 
 const LINES_DEFAULT = 2_000;
 
-const schema = z.strictObject({
-  path: pathField(),
-  offset: z.number().int().min(1).optional().describe('First line, from 1'),
-  limit: z.number().int().min(1).optional().describe(`Lines; ${LINES_DEFAULT} by default`),
-});
-
 export function readTool(workspace: Workspace, maxBytes: number): Tool {
   return defineTool({
     name: 'fs_read',
     description:
       'Reads a text file, a long one in pages: the note at the end gives the next offset. For a binary file, returns its ' +
       'type and size.',
-    schema,
+    schema: z.strictObject({
+      path: pathField(),
+      offset: z.number().int().min(1).optional().describe('First line, from 1'),
+      limit: z.number().int().min(1).optional().describe(`Lines; ${LINES_DEFAULT} by default`),
+    }),
     effect: 'pure',
     bringsOutside: true,
     execute: ({ path, offset = 1, limit = LINES_DEFAULT }, { signal, ...scope }) =>
@@ -62,13 +60,8 @@ function describePage(
   return notes.length === 0 ? text : `${text.replace(/\n$/, '')}\n[${notes.join('; ')}]`;
 }
 
-interface LineRange {
-  /** The first line, counted from 1. */
-  readonly offset: number;
-  readonly limit: number;
-  readonly maxBytes: number;
-  readonly signal: AbortSignal;
-}
+/** `offset`: the first line, counted from 1. */
+type LineRange = Readonly<Record<'offset' | 'limit' | 'maxBytes', number> & { signal: AbortSignal }>;
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 10;

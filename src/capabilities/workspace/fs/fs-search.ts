@@ -20,20 +20,18 @@ const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 const LINE_MAX_LENGTH = 200;
 
-const schema = z.strictObject({
-  pattern: exactField('The text to find; without upper-case letters it ignores case', 1000),
-  regex: z.boolean().optional().describe('A JavaScript regular expression'),
-  path: pathField('The workspace by default').optional(),
-  glob: exactField('Only files such as "src/**/*.{ts,tsx}"', 1000).optional(),
-  limit: limitField(`${LIMIT_DEFAULT} matches by default`, LIMIT_MAX),
-});
-
 export function searchTool(workspace: Workspace): Tool {
   return defineTool({
     name: 'fs_search',
     description:
       'Searches the lines and the names of files below a folder. Skips binary files, .git and node_modules.',
-    schema,
+    schema: z.strictObject({
+      pattern: exactField('The text to find; without upper-case letters it ignores case', 1000),
+      regex: z.boolean().optional().describe('A JavaScript regular expression'),
+      path: pathField('The workspace by default').optional(),
+      glob: exactField('Only files such as "src/**/*.{ts,tsx}"', 1000).optional(),
+      limit: limitField(`${LIMIT_DEFAULT} matches by default`, LIMIT_MAX),
+    }),
     effect: 'pure',
     bringsOutside: true,
     execute: ({ pattern, regex = false, path = '.', glob, limit = LIMIT_DEFAULT }, { signal, ...scope }) =>

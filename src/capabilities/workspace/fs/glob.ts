@@ -8,14 +8,13 @@ const ALTERNATIVES_MAX = 64;
  * against the file name alone. A match takes at most time proportional to the length of the pattern times that of the path.
  */
 export function globFilter(glob: string): PathFilter {
-  const patterns = expandBraces(glob).map((pattern) => pattern.replace(/^\.?\//, '').split('/'));
+  const patterns = expandBraces(glob).map((pattern) => {
+    const parts = pattern.replace(/^\.?\//, '').split('/');
+    return parts.length === 1 ? ['**', ...parts] : parts;
+  });
   return (path) => {
     const segments = path.split('/');
-    return patterns.some((pattern) =>
-      pattern.length === 1 && pattern[0] !== '**'
-        ? matchesName(pattern[0]!, segments.at(-1)!)
-        : matchesPath(pattern, segments),
-    );
+    return patterns.some((pattern) => matches(pattern, segments));
   };
 }
 
@@ -37,44 +36,35 @@ function expandBraces(glob: string): string[] {
   }
 }
 
-/** `reached[i]`: whether the parts of the pattern so far match the first i segments. */
-function matchesPath(pattern: readonly string[], segments: readonly string[]): boolean {
-  let reached = [true, ...segments.map(() => false)];
-  for (const part of pattern) {
-    const next = reached.map(() => false);
-    for (let index = 0; index <= segments.length; index += 1) {
-      next[index] =
-        part === '**'
-          ? reached[index]! || (index > 0 && next[index - 1]!)
-          : index > 0 && reached[index - 1]! && matchesName(part, segments[index - 1]!);
-    }
-    reached = next;
-  }
-  return reached.at(-1)!;
-}
-
-/** Backtracks to the last star only. That finds every match and keeps the time from growing exponentially. */
-function matchesName(pattern: string, name: string): boolean {
+/**
+ * Matches the characters of a name, or the segments of a path. Backtracks to the last star only. That finds every match and
+ * keeps the time from growing exponentially.
+ */
+function matches<Items extends string | readonly string[]>(pattern: Items, items: Items): boolean {
+  const isName = typeof pattern === 'string';
+  const any = isName ? '*' : '**';
+  const matchesOne = (part: string, item: string): boolean =>
+    isName ? part === '?' || part === item : matches(part, item);
   let star = -1;
-  let starName = 0;
+  let starItem = 0;
   let at = 0;
   let index = 0;
-  while (index < name.length) {
-    if (pattern[at] === '*') {
+  while (index < items.length) {
+    if (pattern[at] === any) {
       star = at;
-      starName = index;
+      starItem = index;
       at += 1;
-    } else if (at < pattern.length && (pattern[at] === '?' || pattern[at] === name[index])) {
+    } else if (at < pattern.length && matchesOne(pattern[at]!, items[index]!)) {
       at += 1;
       index += 1;
     } else if (star !== -1) {
-      starName += 1;
+      starItem += 1;
       at = star + 1;
-      index = starName;
+      index = starItem;
     } else {
       return false;
     }
   }
-  while (pattern[at] === '*') at += 1;
+  while (pattern[at] === any) at += 1;
   return at === pattern.length;
 }

@@ -9,7 +9,7 @@ import { writeTool } from './fs-write.js';
 import { Workspace, type WorkspaceParts } from './workspace.js';
 
 export { createOwnedFiles } from './owned.js';
-export { UnfinishedWrites } from './unfinished-writes.js';
+export { UnfinishedWrites } from './workspace.js';
 
 export interface FsOptions extends WorkspaceParts {
   /** Maximum size of one page of `fs_read`: no larger than the tool output that a model is given. */

@@ -6,15 +6,6 @@ import { clearFolder, remove } from './fs-delete.js';
 import { pathArgument, undefinedIfMissing } from './paths.js';
 import { Workspace, type WorkspaceAccess, type WorkspaceParts } from './workspace.js';
 
-/** A file, or a part of a long one. */
-interface FilePart {
-  readonly path: string;
-  readonly offset: number;
-  /** The size of the whole file. */
-  readonly bytes: number;
-  readonly base64: string;
-}
-
 const PART_BYTES = 512 * 1024;
 const PAGE_FILES = 500;
 const WHOLE = pathArgument('.');
@@ -48,10 +39,10 @@ export function createOwnedFiles(parts: WorkspaceParts): OwnedData {
   };
 }
 
-async function readPage(access: WorkspaceAccess, after: string): Promise<Page<FilePart>> {
+async function readPage(access: WorkspaceAccess, after: string): Promise<Page<unknown>> {
   const [, root = '0', offset = '0', from = ''] = CURSOR.exec(after) ?? [];
   if (after !== '' && from === '') throw invalidCursor();
-  const items: FilePart[] = [];
+  const items: unknown[] = [];
   let size = 0;
   for (const [index, folder] of (await access.openRoots()).entries()) {
     if (index < Number(root)) continue;
@@ -70,7 +61,10 @@ async function readPage(access: WorkspaceAccess, after: string): Promise<Page<Fi
   return { items, next: undefined };
 }
 
-/** Reads the part at `startOffset`, or the first one. Resolves with undefined when the file ends there. */
+/**
+ * Reads the part at `startOffset`, or the first one, which may be the whole file; `bytes` is the size of that. Resolves with
+ * undefined when the file ends there.
+ */
 async function readPart(access: WorkspaceAccess, opened: OpenPath, startOffset: number | undefined) {
   const path = access.displayPath(opened.path);
   await using handle = await openFile(opened, path);
@@ -82,19 +76,16 @@ async function readPart(access: WorkspaceAccess, opened: OpenPath, startOffset: 
   return { item: { path, offset, bytes, base64 }, length: bytesRead };
 }
 
-interface Start {
-  /** The path of the folder inside its root; empty for the root. */
-  readonly inside?: string;
-  /** The names that lead to the first file. */
-  readonly from: readonly string[];
-}
-
-/** Lists the files below a folder in the order of their names, without reading the folders before the first file. */
+/**
+ * Lists the files below a folder in the order of their names, without reading the folders before the first file, to which the
+ * names `from` lead. `inside`: the path of the folder inside its root; empty for the root.
+ */
 async function* filesFrom(
   access: WorkspaceAccess,
   folder: OpenPath,
-  { inside = '', from: [first = '', ...rest] }: Start,
+  { inside = '', from }: { readonly inside?: string; readonly from: readonly string[] },
 ): AsyncGenerator<{ readonly opened: OpenPath; readonly inside: string }> {
+  const [first = '', ...rest] = from;
   for (const name of (await readdir(folder.at)).sort()) {
     const opened = name < first ? undefined : await access.child(folder, name);
     if (opened === undefined) continue;

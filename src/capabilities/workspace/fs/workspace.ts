@@ -1,11 +1,11 @@
-import { chown, mkdir, readlink } from 'node:fs/promises';
-import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { chown, mkdir, readFile, readdir, readlink, rm, writeFile } from 'node:fs/promises';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { codeOf, LangoError } from '../../../core/errors.js';
 import { KeyedMutex } from '../../../core/keyed-mutex.js';
 import { scopeKey, type Scope } from '../../../core/task.js';
 import type { DiskBudget } from '../../../disk/disk-budget.js';
 import type { WorkFolders } from '../../../disk/work-folders.js';
-import type { UnfinishedWrites } from './unfinished-writes.js';
 import { openPath, ownerOfNewEntry, type OpenPath } from '../../../disk/open-path.js';
 import { explainFailure, type PathArgument } from './paths.js';
 
@@ -26,10 +26,7 @@ export interface TargetOptions {
   readonly make: boolean;
 }
 
-interface Root {
-  readonly given: string;
-  readonly real: string;
-}
+type Root = Readonly<Record<'given' | 'real', string>>;
 
 const LINKS_MAX = 40;
 
@@ -228,4 +225,37 @@ const isTarget = (end: PathTarget | OpenPath): end is PathTarget => 'folder' in 
 
 function isInside(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === sep ? sep : folder + sep);
+}
+
+/** The end of the name of each temporary file. */
+export const TEMPORARY_SUFFIX = '.lango-new';
+
+/**
+ * Records the temporary files of writes in a folder of the server. When the server is killed, the next start removes the
+ * temporary files from the workspaces, also if the calls that wrote them are never repeated.
+ */
+export class UnfinishedWrites {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Records a temporary file. Resolves with a function that deletes the record. */
+  async record(path: string): Promise<() => Promise<void>> {
+    const entry = join(this.#folder, randomUUID());
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await writeFile(entry, path, { mode: 0o600 });
+    return () => rm(entry, { force: true });
+  }
+
+  /** Removes the recorded files. Call it before the first write. */
+  async removeLeft(): Promise<void> {
+    const entries = await readdir(this.#folder).catch(() => []);
+    for (const entry of entries.map((name) => join(this.#folder, name))) {
+      const path = await readFile(entry, 'utf8');
+      if (path.endsWith(TEMPORARY_SUFFIX)) await rm(path, { force: true });
+      await rm(entry, { force: true });
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { noScrubber, noSecrets, type SecretUse } from '../../../../src/core/secrets.js';
-import { BorrowedSecrets } from '../../../../src/capabilities/secrets/vault/borrowed-secrets.js';
+import { BorrowedSecrets } from '../../../../src/capabilities/secrets/access.js';
 import { scrubLogger } from '../../../../src/scrub/data.js';
 import { RecordingLogger } from '../../../support/recording-logger.js';
 
@@ -24,8 +24,7 @@ beforeEach(() => {
       asked.push(`${scope.owner} ${name}`);
       return Promise.resolve(values[name]!);
     },
-    own: noSecrets,
-    ownEverywhere: noScrubber,
+    own: { guard: noSecrets, everywhere: noScrubber },
     logger: log,
   });
 });

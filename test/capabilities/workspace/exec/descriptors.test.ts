@@ -8,7 +8,7 @@ it('withDescriptors hands on no descriptor that the server was started with', ()
 import { spawnSync } from 'node:child_process';
 import { withDescriptors } from '${module.href}';
 const list = ['-c', 'readlink /proc/$$/fd/40'];
-const { stdout } = withDescriptors(0, (stdio) => spawnSync('/bin/sh', list, { stdio: ${stdio} }));
+const { stdout } = withDescriptors('ignore', 0, (stdio) => spawnSync('/bin/sh', list, { stdio: ${stdio} }));
 process.stdout.write(stdout);`;
   const lock = openSync('/etc/hostname', 'r');
   const run = (stdio: string) =>

@@ -244,7 +244,7 @@ describeSandboxed('a command in the sandbox', () => {
 
   it('dies with a killed server', async () => {
     const root = await mkdtemp(join(tmpdir(), 'lango-killed-'));
-    const { sandbox } = await findSandbox({ mode: 'required', roots: [root] });
+    const { sandbox } = await findSandbox('required', [root]);
     const mark = sleepMark();
     const launch = sandbox!.launch(
       {

@@ -148,7 +148,7 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
     const env = { LD_PRELOAD: '/nowhere.so', BASH_ENV: '/nowhere', PATH: '/bin' };
     expect((await run('id -u; echo "$PATH"', { env })).stdout).toMatch(/^[1-9]\d*\n\/bin\n$/);
     await expect(run('true', { env: { A: 'x\0--bind\0/\0/' } })).rejects.toThrow('NUL');
-    const { sandbox } = await findSandbox({ mode: 'required', roots: [stage.root] });
+    const { sandbox } = await findSandbox('required', [stage.root]);
     const command = {
       shell: '/bin/sh',
       command: 'true',
@@ -176,7 +176,7 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
 
   it('reports how it runs commands', async () => {
     const root = await mkdtemp(join(tmpdir(), 'lango-owner-'));
-    const { sandbox } = await findSandbox({ mode: 'required', roots: [root] });
+    const { sandbox } = await findSandbox('required', [root]);
     const asRoot = /^bubblewrap, stepping down from root to uid 65534$/;
     expect(sandbox!.summary).toMatch(process.getuid!() === 0 ? asRoot : /^bubblewrap, uid \d+$/);
     await rm(root, { recursive: true });
@@ -218,18 +218,18 @@ s = socket.socket(socket.AF_UNIX); s.connect('\\0lango-test-${process.pid}'); pr
 
 describeSandboxed('the search for a sandbox', () => {
   it('reports why there is none, and rejects where one is required', async () => {
-    expect((await findSandbox({ mode: 'off', roots: ['/tmp'] })).reason).toContain('switched off');
-    const system = { roots: ['/usr/local'] };
-    expect((await findSandbox({ mode: 'auto', ...system })).reason).toContain('is a system folder');
-    await expect(findSandbox({ mode: 'required', ...system })).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(findSandbox({ mode: 'required', roots: ['/'] })).rejects.toThrow('is a system folder');
+    expect((await findSandbox('off', ['/tmp'])).reason).toContain('switched off');
+    const system = ['/usr/local'];
+    expect((await findSandbox('auto', system)).reason).toContain('is a system folder');
+    await expect(findSandbox('required', system)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(findSandbox('required', ['/'])).rejects.toThrow('is a system folder');
   });
 
   it('leaves a folder of root alone that holds something', async () => {
     if (process.getuid!() !== 0) return;
     const root = await mkdtemp(join(tmpdir(), 'lango-owner-'));
     await mkdir(join(root, 'work'));
-    const { sandbox, reason } = await findSandbox({ mode: 'auto', roots: [root] });
+    const { sandbox, reason } = await findSandbox('auto', [root]);
     expect(sandbox).toBeUndefined();
     expect(reason).toContain('chown -R 65534:65534');
     expect((await stat(root)).uid).toBe(0);

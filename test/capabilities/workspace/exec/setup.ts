@@ -35,7 +35,7 @@ function canSandbox(): boolean {
 const isPossible = canSandbox();
 if (!isPossible) {
   const root = await mkdtemp(join(tmpdir(), 'lango-probe-'));
-  const { reason } = await findSandbox({ mode: 'auto', roots: [root] });
+  const { reason } = await findSandbox('auto', [root]);
   await rm(root, { recursive: true });
   console.warn(`SKIPPED: every test of the exec sandbox, because there is none here. ${reason}`);
 }
@@ -54,7 +54,7 @@ export async function openStage(
   changes: Partial<Omit<ExecOptions, 'limits'>> & { limits?: Partial<ExecLimits> } = {},
 ): Promise<Stage> {
   const root = await mkdtemp(join(tmpdir(), 'lango-exec-'));
-  const { sandbox } = await findSandbox({ mode, roots: [root] });
+  const { sandbox } = await findSandbox(mode, [root]);
   const exec = createExec({
     ...sharedDisk(root),
     sandbox,

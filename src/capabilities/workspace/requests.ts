@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { LangoError } from '../../../core/errors.js';
-import type { ForwardedRequest } from '../../../http/forwarder.js';
+import { LangoError } from '../../core/errors.js';
+import { referencedSecrets } from '../../core/secrets.js';
+import { defineTool, type Tool } from '../../core/tool.js';
+import { headersField, REQUEST_FIELDS, requestInit, responseText } from '../../core/web-request.js';
+import type { ForwardedRequest } from '../../http/forwarder.js';
 
 const MAX_CHANGES = 10;
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
@@ -8,7 +11,7 @@ const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 const OTHER_METHOD = /^x-(http-)?method(-override)?$/i;
 
 /** Whether a request may change something at its service. A person approves such a request of an agent. */
-export function isChange(method: string, headerNames: Iterable<string>): boolean {
+function isChange(method: string, headerNames: Iterable<string>): boolean {
   return !READING.has(method.toUpperCase()) || [...headerNames].some((name) => OTHER_METHOD.test(name));
 }
 
@@ -71,4 +74,38 @@ export function assertApproved(
     ? `Put "${secrets.map((secret) => `${method} ${url.host} ${secret}`).join(', ')}" into \`changes\` of this call, or use http_request: a person is asked first.`
     : 'Use http_request: a person is asked first.';
   throw new LangoError('forbidden', `${what} changes something, and nobody approved that.`, { hint });
+}
+
+const { url, method, body } = REQUEST_FIELDS;
+const schema = z.strictObject({ url, method, body, headers: headersField() });
+
+type Input = z.infer<typeof schema>;
+
+/** Creates the tool that requests a service. A secret goes only to hosts that its owner permitted, and no model sees it. */
+export function httpTool(webFetch: typeof fetch, timeoutSeconds: number): Tool {
+  const changes = ({ method = 'GET', headers = {} }: Input) => isChange(method, Object.keys(headers));
+  return defineTool({
+    name: 'http_request',
+    description:
+      'Sends one HTTP request to a service and returns its response. To authenticate, pass a ' +
+      'secret by its reference in a header, such as {"Authorization": "Bearer {{secret:github}}"}. Redirects are not followed.',
+    schema,
+    isRare: true,
+    effect: 'unsafe',
+    effectOf: (input) => (changes(input) ? 'unsafe' : 'pure'),
+    danger: (input) => (changes(input) ? 'dangerous' : 'moderate'),
+    bringsOutside: true,
+    secretPlace: 'http',
+    timeoutMs: timeoutSeconds * 1_000,
+    describe: ({ url, method = 'GET', body, headers = {} }) => {
+      const names = referencedSecrets(Object.values(headers).join('\n'));
+      const secrets = names.length === 0 ? '' : ` with the secret ${names.join(', ')}`;
+      return `send ${method} ${url}${secrets}${body === undefined ? '' : ` and the body ${JSON.stringify(body)}`}`;
+    },
+    check: async (input, context) => void (await requestInit(input, context)),
+    async execute(input, context) {
+      const response = await webFetch(input.url, await requestInit(input, context));
+      return { content: await responseText(response), isError: !response.ok };
+    },
+  });
 }
