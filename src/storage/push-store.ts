@@ -94,9 +94,11 @@ interface PushStart {
 }
 
 /** The processes that share a database. */
-interface Processes {
+export interface Processes {
   /** Call it with the name of a worker before the worker claims. */
   add(worker: string): Promise<void>;
+  /** Frees the leases of processes that have ended. */
+  freeDead(): Promise<void>;
   /** Calls `listener` when the leases of ended processes were freed. */
   onFreed(listener: () => void): void;
 }

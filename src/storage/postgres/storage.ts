@@ -52,7 +52,7 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
     await database.write('pushes', purgePushes);
     const pushes = new SqlPushStore(database, liveness);
     const recent = new RecentEvents();
-    const parts = { pushes, recent, listeners, liveness, eventBytes, messageIdMs };
+    const parts = { pushes, recent, listeners, processes: liveness, eventBytes, messageIdMs };
     return {
       nodeId,
       problem: () => database.problem,

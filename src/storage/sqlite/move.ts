@@ -7,7 +7,7 @@ import type { MovedTable, MoveSource } from '../moving.js';
 import { MOVE_ALL } from './inbox.js';
 import { openConnection, type ConnectionOptions } from './connection.js';
 import { openSqliteStorage } from './storage.js';
-import { LAST_KEY } from './task-writes.js';
+import { LAST_KEY } from './task-store.js';
 
 /** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own. */
 const TABLES = `SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'
