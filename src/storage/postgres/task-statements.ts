@@ -1,5 +1,5 @@
 import { LEASE_MS, LEASE_RENEW_MS, type Fence } from '../../stores/tasks.js';
-import { all, first, run, type Query, type Statement } from '../../core/sql.js';
+import { all, column, first, run, type Query, type Statement } from '../../core/sql.js';
 import { isTerminal } from '../../core/task.js';
 import { deflated, type Chain } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
@@ -188,27 +188,35 @@ export const FREE_DEAD = `
   SELECT name FROM dead`;
 
 /** The keys of new messages, each of which is looked for and then stored. */
-const KEYS = new WeakMap<SentMessage, Buffer>();
+const KEYS = new WeakMap<SentMessage, string>();
 
-export function keptKeyOf(sent: SentMessage): Buffer {
-  const key = KEYS.get(sent) ?? Buffer.from(keyOfSent(sent), 'hex');
+export function keptKeyOf(sent: SentMessage): string {
+  const key = KEYS.get(sent) ?? keyOfSent(sent);
   KEYS.set(sent, key);
   return key;
+}
+
+const KNOWN = "SELECT encode(key, 'hex') FROM inbox WHERE key = ANY(@keys::bytea[])";
+
+/** Whether messages with these keys may have been sent before: nearly none of them was. */
+export function* areKnown(keys: readonly string[]): Query<readonly boolean[]> {
+  const known = yield* column<string>(KNOWN, { keys: keys.map((key) => `\\x${key}`) });
+  return keys.map((key) => known.includes(key));
 }
 
 /** Makes the inbox. It forgets the ids of messages without a context after `knownMs` of the database's clock. */
 export const inboxOf = (knownMs: number): Inbox => ({
   find(sent) {
     const sql = `SELECT task, seq FROM inbox
-      WHERE key = ? AND (CAST(? AS INTEGER) = 1 OR at > lango_now() - CAST(? AS BIGINT))`;
+      WHERE key = decode(?, 'hex') AND (CAST(? AS INTEGER) = 1 OR at > lango_now() - CAST(? AS BIGINT))`;
     return first(sql, keptKeyOf(sent), (sent.givenContextId ?? '') === '' ? 0 : 1, knownMs);
   },
   add(sent, { id, head }, { now }) {
-    const sql = 'INSERT INTO inbox (key, task, seq, at) VALUES (?, ?, ?, ?)';
+    const sql = "INSERT INTO inbox (key, task, seq, at) VALUES (decode(?, 'hex'), ?, ?, ?)";
     return run(sql, keptKeyOf(sent), id, head, now);
   },
 });
 
 /** Removes a message by its key, unless it has become another task since. */
 export const forgetMessage = (key: string, { id }: Pick<TaskRow, 'id'>): Query<number> =>
-  run('DELETE FROM inbox WHERE key = ? AND task = ?', Buffer.from(key, 'hex'), id);
+  run("DELETE FROM inbox WHERE key = decode(?, 'hex') AND task = ?", key, id);

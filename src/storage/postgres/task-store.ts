@@ -21,12 +21,12 @@ import { earlierOrRoom, earlierOutcome, fenced, newTaskColumns } from '../task-c
 import { DAY_MS, encodeBatch, encodeMessage, type TaskLimits } from '../task-events.js';
 import { SqlTaskStore, type StoreParts } from '../task-store.js';
 import type { PostgresDatabase } from './database.js';
-import { InboxLookups } from './inbox-lookups.js';
 import type { Liveness } from './liveness.js';
 import {
   RENEW,
   accept,
   appendAll,
+  areKnown,
   inboxOf,
   keptKeyOf,
   type Acceptance,
@@ -34,7 +34,7 @@ import {
   type Append,
   type Appended,
 } from './task-statements.js';
-import { WriteQueue } from './write-queue.js';
+import { StatementQueue } from './statement-queue.js';
 
 interface PostgresParts extends StoreParts, TaskLimits {
   readonly listeners: AppendListeners;
@@ -53,37 +53,43 @@ export class PostgresTaskStore extends SqlTaskStore<PostgresDatabase, PostgresPa
   readonly pollMs: number;
   readonly #messageIdMs: number;
   readonly #inbox: Inbox;
-  readonly #accepts: WriteQueue<Acceptance, AcceptedRow | undefined>;
-  readonly #appends: WriteQueue<Append, Appended | undefined>;
-  readonly #lookups: InboxLookups;
+  readonly #accepts: StatementQueue<Acceptance, AcceptedRow | undefined>;
+  readonly #appends: StatementQueue<Append, Appended | undefined>;
+  /** Whether messages with these keys may have been sent before. */
+  readonly #lookups: StatementQueue<string, boolean>;
 
   constructor(database: PostgresDatabase, parts: PostgresParts) {
     super(database, parts);
     this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
     this.#inbox = inboxOf(this.#messageIdMs);
-    this.#accepts = new WriteQueue(database, {
+    this.#accepts = new StatementQueue(database, {
       isOrdered: true,
       keyOf: ({ inbox }) => inbox,
       charactersOf: ({ events }) => events.reduce((sum, { body }) => sum + body.length, 0),
-      write: async (tasks, ask) => {
+      run: async (tasks, ask) => {
         const { rows } = await ask(accept(tasks));
         const found = new Map((rows as readonly AcceptedRow[]).map((row) => [row.id, row]));
         return tasks.map(({ id }) => found.get(id));
       },
     });
-    this.#appends = new WriteQueue(database, {
+    this.#appends = new StatementQueue(database, {
       isOrdered: false,
       keyOf: ({ fence }) => fence.taskId,
       charactersOf: ({ batch }) => batch.events.reduce((sum, { body }) => sum + body.length, 0),
-      write: (appends, ask) => runLater(appendAll(appends), ask),
+      run: (appends, ask) => runLater(appendAll(appends), ask),
     });
-    this.#lookups = new InboxLookups(database);
+    this.#lookups = new StatementQueue(database, {
+      isOrdered: false,
+      keyOf: (key) => key,
+      charactersOf: (key) => key.length,
+      run: (keys, ask) => runLater(areKnown(keys), ask),
+    });
     parts.listeners.add((id, head) => parts.recent.forgetBehind({ id, head }));
     this.pollMs = parts.processes.hasNotifications ? POLL_MS : POLL_WITHOUT_NOTIFICATIONS_MS;
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
-    if (!entry.push && !(await this.#lookups.isKnown(keptKeyOf(entry)))) return undefined;
+    if (!entry.push && !(await this.#lookups.add(keptKeyOf(entry)))) return undefined;
     const now = entry.push ? await this.database.now() : 0;
     const context = { sql: this.sql, inbox: this.#inbox, pushes: this.parts.pushes, now };
     return this.database.read(() => earlierOrRoom(context, entry));
@@ -166,7 +172,7 @@ export class PostgresTaskStore extends SqlTaskStore<PostgresDatabase, PostgresPa
     const isNamed = (entry.givenContextId ?? '') !== '';
     return {
       ...newTaskColumns(entry, start),
-      inbox: keptKeyOf(entry).toString('hex'),
+      inbox: keptKeyOf(entry),
       known_ms: isNamed ? null : this.#messageIdMs,
       leased: worker !== undefined,
       ended: state !== undefined && isTerminal(state),
