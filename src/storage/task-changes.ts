@@ -5,7 +5,7 @@ import { NO_USAGE } from '../core/model.js';
 import type { ClaimRoom, EarlierOutcome, InputOutcome, Fence, NewInput } from '../stores/tasks.js';
 import { LEASE_MS, type NewTask, type TaskHead } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
-import type { PushWrites } from './push-store.js';
+import { assertPushRoom, putPush } from './push-store.js';
 import { packed, soundEventsIn, storedEvents, type EventRow } from './event-rows.js';
 import type { EncodedEvent, StoredEvent, TaskChange, TaskRow } from './rows.js';
 import { CALLER_AUTHOR, damagedTask, encodeEvent, toTaskRecord } from './rows.js';
@@ -19,7 +19,6 @@ import { CHANGED_COLUMNS, insertsOfEvents, type TASK_COLUMNS, type TaskSql } fro
 export interface TaskContext {
   readonly sql: TaskSql;
   readonly inbox: Inbox;
-  readonly pushes: PushWrites;
   /** The time of the store's clock, in milliseconds since the epoch. */
   readonly now: number;
   readonly touch: Touch;
@@ -132,14 +131,14 @@ function messageIn(rows: readonly EventRow[], taskId: string, seq: number): Mess
  * configs, or as many unfinished tasks as a task that waits allows. A repeated message does not count against the limits.
  */
 export function* earlierOrRoom(
-  context: Pick<TaskContext, 'sql' | 'inbox' | 'pushes' | 'now'>,
+  context: Pick<TaskContext, 'sql' | 'inbox' | 'now'>,
   entry: NewTask,
   waits = false,
 ): Query<EarlierOutcome | undefined> {
   const { scope, id: taskId, push, queueLimit } = entry;
   const earlier = yield* earlierOutcome(context, entry);
   if (earlier) return earlier;
-  if (push) yield* context.pushes.assertRoom({ scope, taskId }, push, context.now);
+  if (push) yield* assertPushRoom({ scope, taskId }, push, context.now);
   if (waits && queueLimit !== undefined) yield* assertQueueRoom(context.sql, entry, queueLimit);
   return undefined;
 }
@@ -158,7 +157,7 @@ function* assertQueueRoom(sql: TaskSql, { scope, grant }: NewTask, limit: number
 
 /** Adds a message to a task. The state changes only if the task is idle: the worker of a running task reads the message. */
 export function* addInput(context: TaskContext, entry: NewInput, event: EncodedEvent): Query<InputOutcome> {
-  const { sql, inbox, pushes, now } = context;
+  const { sql, inbox, now } = context;
   const task = yield* first<TaskRow>(sql.lockedTask, entry.taskId, entry.scope.tenant, entry.scope.owner);
   if (task?.agent !== entry.agent) return { kind: 'not-found' };
   const sent = { ...entry, givenContextId: task.context };
@@ -167,7 +166,7 @@ export function* addInput(context: TaskContext, entry: NewInput, event: EncodedE
   if (isTerminal(task.state)) return { kind: 'already-ended' };
   if (entry.ifHead !== undefined && entry.ifHead !== task.head)
     throw new LangoError('fenced', 'The task has another head.');
-  if (entry.push) yield* pushes.assertRoom(entry, entry.push, now);
+  if (entry.push) yield* assertPushRoom(entry, entry.push, now);
   const idle = isIdle(task, now);
   const leased = entry.lease !== undefined && idle;
   const row: TaskRow = {
@@ -179,7 +178,7 @@ export function* addInput(context: TaskContext, entry: NewInput, event: EncodedE
   yield* inbox.add(sent, row, context);
   yield* saveTask(context, row);
   yield* insertEvents(context, row, [event]);
-  if (entry.push) yield* pushes.put(entry, entry.push, { cursor: row.head, now });
+  if (entry.push) yield* putPush(entry, entry.push, { cursor: row.head, now });
   return { kind: 'accepted', task: toTaskRecord(row), seq: row.head, leased };
 }
 

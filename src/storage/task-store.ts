@@ -4,7 +4,7 @@ import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { assertKeys } from '../stores/records.js';
 import type { Fence, InputOutcome, NewFork, NewInput, TaskHead, TaskStore } from '../stores/tasks.js';
 import { forkTask } from './forks.js';
-import type { Processes, PushWrites } from './push-store.js';
+import type { Processes } from './push-store.js';
 import type { RecentEvents } from './recent-events.js';
 import { toTaskRecord, type TaskRow } from './rows.js';
 import { sessionEvents } from './session-events.js';
@@ -25,7 +25,6 @@ import { taskSql, type TaskSql } from './task-sql.js';
 
 /** Parts that are shared with other stores of the same database. */
 export interface StoreParts extends Pick<TaskLimits, 'eventBytes'> {
-  readonly pushes: PushWrites;
   readonly recent: RecentEvents;
   /** Undefined when other processes add and remove tasks too. */
   readonly counts?: TaskCounts;

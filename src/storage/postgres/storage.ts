@@ -3,12 +3,12 @@ import { errorText, LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
 import type { Storage } from '../../stores/storage.js';
-import { purgePushes, SqlPushStore } from '../push-store.js';
+import { createPushStore, purgePushes } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
-import { SqlRetentionStore } from '../retention.js';
-import { SqlSpendingStore } from '../spending-store.js';
-import { SqlTaskUseStore } from '../task-use-store.js';
-import { SqlTraceStore } from '../trace-store.js';
+import { createRetentionStore } from '../retention.js';
+import { createSpendingStore } from '../spending-store.js';
+import { createTaskUseStore } from '../task-use-store.js';
+import { createTraceStore } from '../trace-store.js';
 import { AppendListeners } from '../append-listeners.js';
 import type { TaskLimits } from '../task-events.js';
 import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
@@ -50,19 +50,18 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
     liveness = new Liveness({ driver, database, listeners, channel, hasSession, logger });
     await liveness.open();
     await database.write('pushes', purgePushes);
-    const pushes = new SqlPushStore(database, liveness);
     const recent = new RecentEvents();
-    const parts = { pushes, recent, listeners, processes: liveness, eventBytes, messageIdMs };
+    const parts = { recent, listeners, processes: liveness, eventBytes, messageIdMs };
     return {
       nodeId,
       problem: () => database.problem,
       database,
       tasks: new PostgresTaskStore(database, parts),
-      retention: new SqlRetentionStore(database, { recent, counts: undefined, forgetMessage }),
-      pushes,
-      spending: new SqlSpendingStore(database),
-      taskUse: new SqlTaskUseStore(database),
-      traces: new SqlTraceStore(database),
+      retention: createRetentionStore(database, { recent, counts: undefined, forgetMessage }),
+      pushes: createPushStore(database, liveness),
+      spending: createSpendingStore(database),
+      taskUse: createTaskUseStore(database),
+      traces: createTraceStore(database),
       close,
     };
   } catch (error) {

@@ -14,6 +14,7 @@ import { column, lockOf, runLater, type Query } from '../../core/sql.js';
 import type { AppendListeners } from '../append-listeners.js';
 import { packed, storedEvents } from '../event-rows.js';
 import { storedEventsOf } from '../forks.js';
+import { putPush } from '../push-store.js';
 import { withContents } from '../references.js';
 import { toTaskEvent, type StoredEvent } from '../rows.js';
 import type { EncodedBatch, EncodedStart, Inbox, TaskContext } from '../task-changes.js';
@@ -91,7 +92,7 @@ export class PostgresTaskStore extends SqlTaskStore<PostgresDatabase, PostgresPa
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
     if (!entry.push && !(await this.#lookups.add(keptKeyOf(entry)))) return undefined;
     const now = entry.push ? await this.database.now() : 0;
-    const context = { sql: this.sql, inbox: this.#inbox, pushes: this.parts.pushes, now };
+    const context = { sql: this.sql, inbox: this.#inbox, now };
     return this.database.read(() => earlierOrRoom(context, entry));
   }
 
@@ -162,7 +163,7 @@ export class PostgresTaskStore extends SqlTaskStore<PostgresDatabase, PostgresPa
     const [row] = (yield accept([this.#acceptanceOf(entry, start)])).rows as readonly AcceptedRow[];
     if (!row) return (yield* earlierOutcome(context, entry))!;
     context.touch(entry.id, storedEvents([start.message, ...start.firstEvents.events], 0, row.created_at));
-    if (push) yield* context.pushes.put({ scope, taskId }, push, { cursor: 1, now: context.now });
+    if (push) yield* putPush({ scope, taskId }, push, { cursor: 1, now: context.now });
     return accepted(entry, row, !waits);
   }
 
@@ -191,12 +192,11 @@ export class PostgresTaskStore extends SqlTaskStore<PostgresDatabase, PostgresPa
     lock: string,
     work: (context: TaskContext) => Query<Result>,
   ): Promise<Result> {
-    const { pushes } = this.parts;
     let touched: [taskId: string, events: readonly StoredEvent[]][] = [];
     const result = await this.database.write(lock, (now) => {
       touched = [];
       const touch: TaskContext['touch'] = (...one) => void touched.push(one);
-      return work({ sql: this.sql, inbox: this.#inbox, pushes, now, touch });
+      return work({ sql: this.sql, inbox: this.#inbox, now, touch });
     });
     for (const [taskId, events] of touched) this.#announce(taskId, events);
     return result;

@@ -13,6 +13,7 @@ import { all, column, first, run, type Query } from '../../core/sql.js';
 import { isTerminal, type NewEvent, type TaskEvent } from '../../core/task.js';
 import { assertKeys } from '../../stores/records.js';
 import { storedEventsOf } from '../forks.js';
+import { putPush } from '../push-store.js';
 import { withContents } from '../references.js';
 import { damagedTask, toTaskEvent, type TaskRow } from '../rows.js';
 import type { EncodedBatch, EncodedStart, TaskContext } from '../task-changes.js';
@@ -85,10 +86,10 @@ export class SqliteTaskStore extends SqlTaskStore<SqliteDatabase, SqliteParts> i
   }
 
   findEarlier(entry: NewTask): EarlierOutcome | undefined {
-    const { inbox, pushes } = this.parts;
+    const { inbox } = this.parts;
     return this.database.readBeforeCommit(() => {
       if (!entry.push && !inbox.has(entry)) return undefined;
-      const context = { sql: this.sql, inbox, pushes, now: this.database.clock() };
+      const context = { sql: this.sql, inbox, now: this.database.clock() };
       return this.database.run(earlierOrRoom(context, entry));
     });
   }
@@ -147,17 +148,17 @@ export class SqliteTaskStore extends SqlTaskStore<SqliteDatabase, SqliteParts> i
   }
 
   protected write<Result>(_lock: string, work: (context: TaskContext) => Query<Result>): Promise<Result> {
-    const { inbox, pushes } = this.parts;
+    const { inbox } = this.parts;
     return this.database.commit((touch) => {
       const now = this.database.clock();
-      return this.database.run(work({ sql: this.sql, inbox, pushes, now, touch }));
+      return this.database.run(work({ sql: this.sql, inbox, now, touch }));
     });
   }
 
   /** Writes a task with its message's key, and its first events. A repeated message writes nothing and returns the first one's outcome. */
   *#accept(context: TaskContext, entry: NewTask, start: KeyedStart): Query<AcceptOutcome> {
     const { scope, id, push } = entry;
-    const { pushes, now } = context;
+    const { now } = context;
     const { message, firstEvents, worker, key } = start;
     const waits = worker === undefined;
     if (push || (waits && entry.queueLimit !== undefined)) {
@@ -173,7 +174,7 @@ export class SqliteTaskStore extends SqlTaskStore<SqliteDatabase, SqliteParts> i
     const own = TASK_COLUMNS.map((column) => row[column]);
     yield { sql: INSERT_TASK, values: [key, ...own, leaseUntil, endedBefore, now, now, sent] };
     yield* insertEvents(context, { id, key, head: row.head }, [message, ...firstEvents.events]);
-    if (push) yield* pushes.put({ scope, taskId: id }, push, { cursor: 1, now });
+    if (push) yield* putPush({ scope, taskId: id }, push, { cursor: 1, now });
     return { kind: 'accepted', task: taskOfNew(entry, now), seq: 1, leased: !waits };
   }
 
