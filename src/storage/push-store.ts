@@ -4,12 +4,12 @@ import type { NewPush, PushConfig, PushDelivery, PushTask } from '../core/push.j
 import { PUSH_LEASE_MS, type PushCounts, type PushOutcome, type PushStore } from '../stores/pushes.js';
 import type { Grant } from '../core/task.js';
 import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../stores/records.js';
-import type { TaskRow } from './rows.js';
+import { DAY_MS, type TaskRow } from './rows.js';
 import { ENDED } from './task-sql.js';
 import { all, column, first, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
 /** The time that the row of a given-up config is kept, in milliseconds. */
-const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+const GIVEN_UP_KEPT_MS = 7 * DAY_MS;
 /** The most of these rows, of all owners. */
 const GIVEN_UP_KEPT = 10_000;
 /** After this time, a config whose task has ended counts as late: its receiver is slow, hangs or is gone. */

@@ -1,9 +1,9 @@
 import type { Scope } from '../core/task.js';
 import type { UsageRow } from '../core/model.js';
 import type { SpendingStore } from '../stores/spending.js';
+import { DAY_MS } from './rows.js';
 import { all, column, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Amounts are whole billionths, so that sums are exact. */
 const BILLION = 1_000_000_000;
 /** The key of the row with the settled sum of a day. All other rows are reservations. */

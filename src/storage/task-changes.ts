@@ -7,7 +7,7 @@ import { LEASE_MS, type NewTask, type TaskHead } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
 import { assertPushRoom, putPush } from './push-store.js';
 import { packed, soundEventsIn, storedEvents, type EventRow } from './event-rows.js';
-import type { EncodedEvent, StoredEvent, TaskChange, TaskRow } from './rows.js';
+import type { EncodedBatch, EncodedEvent, StoredEvent, TaskRow } from './rows.js';
 import { CALLER_AUTHOR, damagedTask, encodeEvent, toTaskRecord } from './rows.js';
 import { all, column, first, run, type Query } from '../core/sql.js';
 import { CHANGED_COLUMNS, insertsOfEvents, type TASK_COLUMNS, type TaskSql } from './task-sql.js';
@@ -26,12 +26,6 @@ export interface TaskContext {
 
 /** Reports that a task got these events. */
 export type Touch = (taskId: string, events: readonly StoredEvent[]) => void;
-
-/** Events to be written together, with the change they make to the row of their task. */
-export interface EncodedBatch {
-  readonly change: TaskChange;
-  readonly events: readonly EncodedEvent[];
-}
 
 export type SentMessage = Pick<NewTask, 'scope' | 'agent' | 'message' | 'givenContextId' | 'isSame'>;
 
@@ -238,31 +232,6 @@ function* claimLevel(
   return claimed;
 }
 
-/** Claims one task that may have crashed its process, if no other such task is running. */
-export function* claimSuspect(
-  { sql, now }: TaskContext,
-  worker: string,
-  agents: readonly string[],
-): Query<TaskRecord | undefined> {
-  const values = [worker, now + LEASE_MS, JSON.stringify(agents), now];
-  const row = yield* first<TaskRow>(sql.claimSuspect, ...values);
-  return row && toClaimed(row);
-}
-
-/** Ends the lease of one task, or all leases of a worker. */
-export function releaseTasks(sql: TaskSql, worker: string, taskId: string | undefined): Query<number> {
-  return run(sql.release, { worker, every: taskId === undefined ? 1 : 0, id: taskId ?? '' });
-}
-
-export function* retakeTask(
-  { sql, now }: Pick<TaskContext, 'sql' | 'now'>,
-  worker: string,
-  { taskId, epoch }: Fence,
-): Query<Fence | undefined> {
-  const row = yield* first<Pick<TaskRow, 'epoch'>>(sql.retake, now + LEASE_MS, taskId, epoch, worker);
-  return row && { taskId, epoch: row.epoch };
-}
-
 export function headsOf(sql: TaskSql, taskIds: readonly string[]): Query<readonly TaskHead[]> {
   return all<TaskHead>(sql.heads, JSON.stringify(taskIds));
 }
@@ -329,7 +298,7 @@ function eventsOf(taskId: string, row: EventRow): readonly StoredEvent[] | undef
 }
 
 /** Leaves out the status message, which no run reads: a damaged one would stop the claim of all tasks. */
-function toClaimed(row: TaskRow): TaskRecord {
+export function toClaimed(row: TaskRow): TaskRecord {
   return toTaskRecord({ ...row, status_message: null });
 }
 

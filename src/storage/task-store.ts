@@ -1,27 +1,26 @@
 import type { TaskPage, TaskQuery } from '../core/journal.js';
-import { first, lockOf, type Query, type SqlDatabase } from '../core/sql.js';
+import { first, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 import type { NewEvent, Scope, TaskEvent, TaskRecord } from '../core/task.js';
 import { assertKeys } from '../stores/records.js';
+import { LEASE_MS } from '../stores/tasks.js';
 import type { Fence, InputOutcome, NewFork, NewInput, TaskHead, TaskStore } from '../stores/tasks.js';
 import { forkTask } from './forks.js';
 import type { Processes } from './push-store.js';
 import type { RecentEvents } from './recent-events.js';
-import { toTaskRecord, type TaskRow } from './rows.js';
-import { sessionEvents } from './session-events.js';
-import type { EncodedBatch, TaskContext } from './task-changes.js';
-import {
-  addInput,
-  cancelTask,
-  claimSuspect,
-  claimTasks,
-  headsOf,
-  releaseTasks,
-  retakeTask,
-  setDamagedAside,
-} from './task-changes.js';
-import { encodeBatch, encodeMessage, type TaskLimits } from './task-events.js';
+import { encodeBatch, encodeMessage, toTaskRecord, type EncodedBatch, type TaskRow } from './rows.js';
+import { SessionCache, sessionEvents } from './session-events.js';
+import type { TaskContext } from './task-changes.js';
+import { addInput, cancelTask, claimTasks, headsOf, setDamagedAside, toClaimed } from './task-changes.js';
 import { listTasks, type TaskCounts } from './task-list.js';
 import { taskSql, type TaskSql } from './task-sql.js';
+
+/** The limits of stored messages and events. */
+export interface TaskLimits {
+  /** The largest event of a task, in bytes. Default: 256 KiB. */
+  readonly eventBytes?: number | undefined;
+  /** The time that the id of a message without a context is known, in milliseconds. Default: a day. */
+  readonly messageIdMs?: number | undefined;
+}
 
 /** Parts that are shared with other stores of the same database. */
 export interface StoreParts extends Pick<TaskLimits, 'eventBytes'> {
@@ -41,11 +40,14 @@ export abstract class SqlTaskStore<Database extends SqlDatabase, Parts extends S
   protected readonly parts: Parts;
   protected readonly sql: TaskSql;
   readonly #served = new Map<number, Scope>();
+  /** Only for an embedded database: one more statement over the network costs more than the events. */
+  readonly #sessions: SessionCache | undefined;
 
   constructor(database: Database, parts: Parts) {
     this.database = database;
     this.parts = parts;
     this.sql = taskSql(database.dialect);
+    this.#sessions = database.isShared ? undefined : new SessionCache();
   }
 
   /** Runs a write, and announces its events after the commit. */
@@ -109,19 +111,27 @@ export abstract class SqlTaskStore<Database extends SqlDatabase, Parts extends S
   }
 
   async claimSuspect(worker: string, agents: readonly string[]): Promise<TaskRecord | undefined> {
+    const { claimSuspect } = this.sql;
+    const names = JSON.stringify(agents);
     // The lock allows one suspect at a time, over all processes.
-    const task = await this.write('suspects', (context) => claimSuspect(context, worker, agents));
-    return task && this.known([task])[0];
+    const row = await this.database.write('suspects', (now) =>
+      first<TaskRow>(claimSuspect, worker, now + LEASE_MS, names, now),
+    );
+    return row && this.known([toClaimed(row)])[0];
   }
 
-  async retake(worker: string, fence: Fence): Promise<Fence | undefined> {
+  async retake(worker: string, { taskId, epoch }: Fence): Promise<Fence | undefined> {
     const { processes } = this.parts;
     if (processes) await processes.add(worker);
-    return this.write(NO_LOCK, (context) => retakeTask(context, worker, fence));
+    const row = await this.database.write(NO_LOCK, (now) =>
+      first<Pick<TaskRow, 'epoch'>>(this.sql.retake, now + LEASE_MS, taskId, epoch, worker),
+    );
+    return row && { taskId, epoch: row.epoch };
   }
 
-  async release(worker: string, taskId?: string): Promise<void> {
-    await this.database.write(NO_LOCK, () => releaseTasks(this.sql, worker, taskId));
+  async release(worker: string, id?: string): Promise<void> {
+    const values = { worker, every: id === undefined ? 1 : 0, id: id ?? '' };
+    await this.database.write(NO_LOCK, () => run(this.sql.release, values));
   }
 
   async get({ tenant, owner }: Scope, taskId: string): Promise<TaskRecord | undefined> {
@@ -135,7 +145,7 @@ export abstract class SqlTaskStore<Database extends SqlDatabase, Parts extends S
   }
 
   readSession(...asked: Parameters<TaskStore['readSession']>): Promise<readonly TaskEvent[]> {
-    return sessionEvents(this.database, this.sql, asked);
+    return this.database.read(() => sessionEvents(this.sql, asked, this.#sessions));
   }
 
   async heads(taskIds: readonly string[]): Promise<readonly TaskHead[]> {

@@ -10,7 +10,7 @@ import { createSpendingStore } from '../spending-store.js';
 import { createTaskUseStore } from '../task-use-store.js';
 import { createTraceStore } from '../trace-store.js';
 import { AppendListeners } from '../append-listeners.js';
-import type { TaskLimits } from '../task-events.js';
+import type { TaskLimits } from '../task-store.js';
 import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
 import { createDriver, type ConnectionOptions, type Driver } from './connection.js';
 import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';

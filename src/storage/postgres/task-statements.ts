@@ -3,8 +3,8 @@ import { all, column, first, run, type Query, type Statement } from '../../core/
 import { isTerminal } from '../../core/task.js';
 import { deflated, type Chain } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
-import type { TaskRow } from '../rows.js';
-import { keyOfSent, type EncodedBatch, type Inbox, type SentMessage } from '../task-changes.js';
+import type { EncodedBatch, TaskRow } from '../rows.js';
+import { keyOfSent, type Inbox, type SentMessage } from '../task-changes.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 
 const NUMBERS: readonly string[] = ['level', 'head', 'expires_at'];

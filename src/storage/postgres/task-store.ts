@@ -16,11 +16,11 @@ import { packed, storedEvents } from '../event-rows.js';
 import { storedEventsOf } from '../forks.js';
 import { putPush } from '../push-store.js';
 import { withContents } from '../references.js';
-import { toTaskEvent, type StoredEvent } from '../rows.js';
-import type { EncodedBatch, EncodedStart, Inbox, TaskContext } from '../task-changes.js';
+import { DAY_MS, encodeBatch, encodeMessage, toTaskEvent } from '../rows.js';
+import type { EncodedBatch, StoredEvent } from '../rows.js';
+import type { EncodedStart, Inbox, TaskContext } from '../task-changes.js';
 import { earlierOrRoom, earlierOutcome, fenced, newTaskColumns } from '../task-changes.js';
-import { DAY_MS, encodeBatch, encodeMessage, type TaskLimits } from '../task-events.js';
-import { SqlTaskStore, type StoreParts } from '../task-store.js';
+import { SqlTaskStore, type StoreParts, type TaskLimits } from '../task-store.js';
 import type { PostgresDatabase } from './database.js';
 import type { Liveness } from './liveness.js';
 import {

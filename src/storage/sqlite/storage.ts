@@ -6,7 +6,7 @@ import { createPushStore, purgePushes, releaseAllPushes } from '../push-store.js
 import { RecentEvents } from '../recent-events.js';
 import { createRetentionStore } from '../retention.js';
 import { SqliteTaskStore } from './task-store.js';
-import type { TaskLimits } from '../task-events.js';
+import type { TaskLimits } from '../task-store.js';
 import { TaskCounts } from '../task-list.js';
 import { createSpendingStore } from '../spending-store.js';
 import { createTaskUseStore } from '../task-use-store.js';

@@ -15,8 +15,9 @@ import { assertKeys } from '../../stores/records.js';
 import { storedEventsOf } from '../forks.js';
 import { putPush } from '../push-store.js';
 import { withContents } from '../references.js';
-import { damagedTask, toTaskEvent, type TaskRow } from '../rows.js';
-import type { EncodedBatch, EncodedStart, TaskContext } from '../task-changes.js';
+import { damagedTask, encodeBatch, encodeMessage, toTaskEvent } from '../rows.js';
+import type { EncodedBatch, TaskRow } from '../rows.js';
+import type { EncodedStart, TaskContext } from '../task-changes.js';
 import {
   earlierOrRoom,
   earlierOutcome,
@@ -25,7 +26,6 @@ import {
   insertEvents,
   newTaskColumns,
 } from '../task-changes.js';
-import { encodeBatch, encodeMessage } from '../task-events.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 import { NO_LOCK, SqlTaskStore, type StoreParts } from '../task-store.js';
 import type { SqliteDatabase } from './database.js';

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { soundEventsIn, type EventRow } from '../event-rows.js';
+import { soundEventsIn, type TaskEventRow } from '../event-rows.js';
 import { toTaskRecord, type TaskRow } from '../rows.js';
 import { errorText } from '../../core/errors.js';
 import type { EventBody } from '../../core/task.js';
@@ -91,8 +91,6 @@ function* problemsIn(database: Database.Database): Generator<string> {
   }
   yield* lost;
 }
-
-type TaskEventRow = EventRow & { readonly task: string };
 
 /** Returns the ids of the tasks whose entries the events of a row repeat. */
 function originsIn(row: TaskEventRow): readonly string[] {
