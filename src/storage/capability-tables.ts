@@ -1,5 +1,5 @@
 import { LangoError } from '../core/errors.js';
-import { column, type Outcome, type Query, type SqlDatabase } from '../core/sql.js';
+import { column, type Query, type SqlDatabase } from '../core/sql.js';
 import type { Statement, TableMigrations } from '../core/sql.js';
 
 export interface CapabilityTables extends TableMigrations {
@@ -14,9 +14,6 @@ export const CAPABILITY_VERSIONS = `CREATE TABLE capabilities (
   version INTEGER NOT NULL
 )`;
 
-/** The objects of a database, as text by name: tables, columns, indexes, triggers. */
-type DatabaseObjects = ReadonlyMap<string, string>;
-
 /** The next versions of a capability's tables. Throws `storage` when they were made by a newer version of it. */
 export function stepsAfter(name: string, version: number, all: readonly string[]): readonly string[] {
   if (version <= all.length) return all.slice(version);
@@ -29,13 +26,14 @@ export function stepsAfter(name: string, version: number, all: readonly string[]
 
 /**
  * Guards the migrations of a capability from outside. Throws `forbidden` for a step that names an object of another one; the
- * returned function throws `storage` when the steps made an object whose name does not begin with the capability's.
+ * returned function throws `storage` when the steps made an object whose name does not begin with the capability's. The
+ * objects are the tables, columns, indexes and triggers of the database, as text by name.
  */
-export function guardSteps(name: string, steps: readonly string[], before: DatabaseObjects) {
+export function guardSteps(name: string, steps: readonly string[], before: ReadonlyMap<string, string>) {
   const isOther = (key: string) => !key.startsWith(`${name}_`);
   const others = new Set([...before.keys()].filter(isOther));
   steps.forEach((sql) => assertOwnNames(name, sql, others));
-  return (after: DatabaseObjects) => {
+  return (after: typeof before) => {
     const keys = [...new Set([...before.keys(), ...after.keys()])].filter(isOther);
     const changed = keys.filter((key) => before.get(key) !== after.get(key));
     if (changed.length === 0) return;
@@ -72,8 +70,14 @@ export function withOwnTables(database: SqlDatabase, name: string): SqlDatabase 
     if (CHANGES_OF_TABLES.test(first)) throw refusal(name, first);
     checked.add(sql);
   };
-  const guarded = <Result>(query: Query<Result>, foreign: ReadonlySet<string>) =>
-    withCheck(query, (statement) => check(statement, foreign));
+  function* guarded<Result>(query: Query<Result>, foreign: ReadonlySet<string>): Query<Result> {
+    let step = query.next();
+    while (!step.done) {
+      check(step.value, foreign);
+      step = query.next(yield step.value);
+    }
+    return step.value;
+  }
   return {
     dialect: database.dialect,
     isShared: database.isShared,
@@ -97,16 +101,6 @@ function assertOwnNames(name: string, sql: string, others: ReadonlySet<string>):
   const wrong = words.find((word) => others.has(word) || CATALOGS.test(word));
   if (wrong !== undefined) throw refusal(name, wrong);
   return words;
-}
-
-function* withCheck<Result>(query: Query<Result>, check: (statement: Statement) => void): Query<Result> {
-  let step = query.next();
-  while (!step.done) {
-    check(step.value);
-    const outcome: Outcome = yield step.value;
-    step = query.next(outcome);
-  }
-  return step.value;
 }
 
 function refusal(name: string, word: string): LangoError {

@@ -111,8 +111,7 @@ export function* earlierOutcome(
 /** Returns the message with this number; undefined when it is damaged or missing. */
 function messageIn(rows: readonly EventRow[], taskId: string, seq: number): Message | undefined {
   try {
-    const row = rows.find((one) => eventsOf(taskId, one) && one.seq >= seq);
-    const event = row && eventsOf(taskId, row)?.find((one) => one.seq === seq);
+    const event = rows.flatMap((row) => eventsOf(taskId, row) ?? []).find((one) => one.seq === seq);
     const body = event && (JSON.parse(event.body) as EventBody);
     return body?.type === 'message' ? body.message : undefined;
   } catch {

@@ -57,7 +57,7 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
     types: {
       getTypeParser: (type) => {
         if (NUMBERS.has(type)) return Number;
-        return JSON_TYPES.has(type) ? asText : (pg.types.getTypeParser(type) as (text: string) => unknown);
+        return JSON_TYPES.has(type) ? String : (pg.types.getTypeParser(type) as (text: string) => unknown);
       },
     },
   };
@@ -133,10 +133,6 @@ async function assertReadable(file: string): Promise<void> {
 }
 
 function ignore(): void {}
-
-function asText(text: string): string {
-  return text;
-}
 
 interface Compiled {
   readonly text: string;

@@ -1,5 +1,6 @@
 import type { Storage } from '../../stores/storage.js';
-import { SqliteDatabase, type DatabaseOptions } from './database.js';
+import type { ConnectionOptions } from './connection.js';
+import { SqliteDatabase } from './database.js';
 import { storageError } from './failure.js';
 import { SqliteInbox } from './inbox.js';
 import { createPushStore, purgePushes, releaseAllPushes } from '../push-store.js';
@@ -12,14 +13,13 @@ import { createSpendingStore } from '../spending-store.js';
 import { createTaskUseStore } from '../task-use-store.js';
 import { createTraceStore } from '../trace-store.js';
 
-interface StorageOptions extends DatabaseOptions, TaskLimits {}
-
 /**
  * Opens the database for this process alone, until `close` or the end of the process. Throws `LangoError` `storage` with
  * advice if the folder is missing or not writable, or if the file is damaged, belongs to another program, was made by a
  * newer version, or is in use.
  */
-export function openSqliteStorage({ eventBytes, messageIdMs, ...options }: StorageOptions): Storage {
+export function openSqliteStorage(limited: ConnectionOptions & TaskLimits): Storage {
+  const { eventBytes, messageIdMs, ...options } = limited;
   const database = new SqliteDatabase(options);
   try {
     database.run(releaseAllPushes());
