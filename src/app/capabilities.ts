@@ -20,7 +20,7 @@ import { DISK, openDisk } from '../disk/disk.js';
 import { ownOwner } from '../http/identity.js';
 import { createDistiller } from '../models/distiller.js';
 import { PARSERS } from '../parsing/parsers.js';
-import { withOwnTables } from '../storage/own-tables.js';
+import { withOwnTables } from '../storage/capability-tables.js';
 import { TASKS } from '../stores/tasks.js';
 import { createModel, meterRules } from './agents.js';
 import { egressOf, type Parts } from './node.js';

@@ -121,7 +121,7 @@ export async function upgradeDatabase(sources: StorageSources): Promise<void> {
 
 /** Describes the PostgreSQL database of the configuration. Rejects with `invalid-config` or `storage`. */
 export async function inspectServer({ config, secrets }: Parts<'config' | 'secrets'>) {
-  const { inspectPostgres } = await import('../storage/postgres/inspect.js');
+  const { inspectPostgres } = await import('../storage/postgres/storage.js');
   return inspectPostgres({ ...config.storage, url: requireDatabaseUrl(secrets) });
 }
 

@@ -1,7 +1,7 @@
 import { errorText, LangoError } from '../core/errors.js';
 import type { Logger } from '../core/logger.js';
 import { scopeKey, type NewEvent, type Scope } from '../core/task.js';
-import type { TaskUseStore } from '../stores/task-use.js';
+import type { TaskUseStore } from '../stores/tasks.js';
 
 /** The interval at which the counts are written. After a crash, what was stored in the last interval is not counted. */
 const WRITE_MS = 1_000;

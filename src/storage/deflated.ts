@@ -67,7 +67,8 @@ export function deflated(
   const row = { body: `${bytes.length}${count}`, deflated: small };
   if (type !== CHAINED_TYPE) return [row, chain];
   const next = [...earlier, bytes];
-  const isFull = next.length > MOST_EARLIER || bytesOf(next) > MOST_EARLIER_BYTES;
+  const size = next.reduce((sum, { length }) => sum + length, 0);
+  const isFull = next.length > MOST_EARLIER || size > MOST_EARLIER_BYTES;
   return [row, isFull ? [] : next];
 }
 
@@ -85,8 +86,4 @@ export function inflated(bytes: Buffer, earlier: Chain | null = null): string {
 
 function dictionaryOf(chain: Chain): Buffer {
   return chain.length === 0 ? DICTIONARY : Buffer.concat([DICTIONARY, ...chain]);
-}
-
-function bytesOf(chain: Chain): number {
-  return chain.reduce((sum, { length }) => sum + length, 0);
 }

@@ -20,6 +20,9 @@ export interface EventRow {
   readonly checksum: number | null;
 }
 
+/** A row with the id of its task. */
+export type TaskEventRow = EventRow & { readonly task: string };
+
 /** The event types that later tasks of the same session read as the conversation. */
 const SESSION_TYPES: readonly EventType[] = [
   'message',

@@ -25,19 +25,15 @@ export type Moved = Readonly<Record<string, number>>;
 
 /** Counts rows and sums their hashes, so that their order does not matter. */
 export class Tally {
+  rows = 0;
   #sum = 0n;
-  #rows = 0;
-
-  get rows(): number {
-    return this.#rows;
-  }
 
   add(row: readonly Field[]): void {
-    this.#rows += 1;
+    this.rows += 1;
     this.#sum += BigInt(`0x${createHash('sha256').update(JSON.stringify(row)).digest('hex')}`);
   }
 
   equals(other: Tally): boolean {
-    return this.#rows === other.#rows && this.#sum === other.#sum;
+    return this.rows === other.rows && this.#sum === other.#sum;
   }
 }

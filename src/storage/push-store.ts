@@ -4,12 +4,12 @@ import type { NewPush, PushConfig, PushDelivery, PushTask } from '../core/push.j
 import { PUSH_LEASE_MS, type PushCounts, type PushOutcome, type PushStore } from '../stores/pushes.js';
 import type { Grant } from '../core/task.js';
 import { assertKeys, insertInto, toParameters, toRecord, type Row } from '../stores/records.js';
-import type { TaskRow } from './rows.js';
+import { DAY_MS, type TaskRow } from './rows.js';
 import { ENDED } from './task-sql.js';
 import { all, column, first, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
 /** The time that the row of a given-up config is kept, in milliseconds. */
-const GIVEN_UP_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+const GIVEN_UP_KEPT_MS = 7 * DAY_MS;
 /** The most of these rows, of all owners. */
 const GIVEN_UP_KEPT = 10_000;
 /** After this time, a config whose task has ended counts as late: its receiver is slow, hangs or is gone. */
@@ -77,14 +77,6 @@ const SQL = {
         count(*) FILTER (WHERE state = 'given-up') AS "givenUp" FROM push_configs`,
 } as const;
 
-/** Used inside a transaction that accepts a message, to store a push config with it. */
-export interface PushWrites {
-  /** Throws `too-many` if a limit is reached. Writes nothing. Late configs of tasks that have ended do not count. */
-  assertRoom(owned: PushTask, push: NewPush, now: number): Query<void>;
-  /** Stores a config that starts after the event `cursor`, in place of late configs when the owner has too many. */
-  put(owned: PushTask, push: NewPush, start: PushStart): Query<PushConfig>;
-}
-
 /** The event after which a new config starts, and the time of the store's clock. */
 interface PushStart {
   readonly cursor: number;
@@ -94,130 +86,120 @@ interface PushStart {
 }
 
 /** The processes that share a database. */
-interface Processes {
+export interface Processes {
   /** Call it with the name of a worker before the worker claims. */
   add(worker: string): Promise<void>;
+  /** Frees the leases of processes that have ended. */
+  freeDead(): Promise<void>;
   /** Calls `listener` when the leases of ended processes were freed. */
   onFreed(listener: () => void): void;
 }
 
-/** Push configs, in the same database as their tasks. */
-export class SqlPushStore implements PushStore, PushWrites {
-  readonly #database: SqlDatabase;
-  readonly #processes: Processes | undefined;
-
-  /** Without `processes` no other process uses the database. */
-  constructor(database: SqlDatabase, processes?: Processes) {
-    this.#database = database;
-    this.#processes = processes;
-  }
-
-  async save(owned: PushTask, push: NewPush): Promise<PushConfig> {
-    assertKeys({ id: push.target.id });
-    return this.#database.write(lockOf(owned.scope), (now) => this.#save(owned, push, now));
-  }
-
-  async get({ scope, taskId }: PushTask, id: string): Promise<PushConfig | undefined> {
-    const row = await this.#database.read(() => first<Row>(SQL.one, taskId, id, scope.tenant, scope.owner));
-    return row && toRecord(row);
-  }
-
-  async list({ scope, taskId }: PushTask, after: string, limit: number): Promise<readonly PushConfig[]> {
-    const rows = await this.#database.read(() =>
-      all<Row>(SQL.page, taskId, after, scope.tenant, scope.owner, limit),
-    );
-    return rows.map((row) => toRecord(row));
-  }
-
-  async delete({ scope, taskId }: PushTask, id: string): Promise<void> {
-    await this.#database.write(lockOf(scope), () => run(SQL.remove, taskId, id, scope.tenant, scope.owner));
-  }
-
-  async listActive(after: string, limit: number): Promise<readonly PushDelivery[]> {
-    return this.#deliveries(SQL.active, after, limit);
-  }
-
-  async listActiveOf(taskId: string): Promise<readonly PushDelivery[]> {
-    return this.#deliveries(SQL.activeOf, taskId);
-  }
-
-  async getActive(key: string): Promise<PushDelivery | undefined> {
-    return (await this.#deliveries(SQL.activeOne, key))[0];
-  }
-
-  async claim(work: PushDelivery, upTo: number, worker: string): Promise<boolean> {
-    await this.#processes?.add(worker);
-    const { key, cursor } = work;
-    const changes = await this.#database.write(key, (now) =>
-      run(SQL.claim, { key, cursor, upTo, worker, until: now + PUSH_LEASE_MS, now }),
-    );
-    return changes === 1;
-  }
-
-  async settle(key: string, worker: string, outcome: PushOutcome): Promise<void> {
-    await this.#database.write(key, (now) => settle(key, worker, { outcome, now }));
-  }
-
-  async release(worker: string): Promise<void> {
-    await this.#database.write(LOCK, () => run(SQL.release, worker));
-  }
-
-  async purge(): Promise<void> {
-    await this.#database.write(LOCK, purgePushes);
-  }
-
-  onFreed(listener: () => void): void {
-    this.#processes?.onFreed(listener);
-  }
-
-  async counts(): Promise<PushCounts> {
-    return (await this.#database.read(() => first<PushCounts>(SQL.counts)))!;
-  }
-
-  *assertRoom({ scope, taskId }: PushTask, { target, caps }: NewPush, now: number): Query<void> {
-    const { tenant, owner } = scope;
-    if (yield* first(SQL.one, taskId, target.id, tenant, owner)) return;
-    const [ofTask = 0] = yield* column<number>(SQL.countOfTask, taskId);
-    if (ofTask >= caps.perTask) throw full('A task', caps.perTask);
-    const [ofOwner = 0] = yield* column<number>(SQL.countOfOwner, tenant, owner);
-    if (ofOwner < caps.perOwner) return;
-    const [late = 0] = yield* column<number>(SQL.countLate, tenant, owner, now - LATE_MS);
-    if (ofOwner - late >= caps.perOwner) throw full('A caller', caps.perOwner);
-  }
-
-  *put({ scope, taskId }: PushTask, { target, caps }: NewPush, start: PushStart): Query<PushConfig> {
-    const { tenant, owner } = scope;
-    const { cursor, withTask = false, now } = start;
-    const config: PushConfig = { ...target, taskId, createdAt: now };
-    const unsent = { attempts: 0, nextAt: 0, leaseUntil: 0, state: 'active' };
-    const row = { ...config, ...unsent, tenant, owner, key: newId(), cursor, upTo: withTask ? cursor : 0 };
-    yield* run(SQL.put, toParameters(row));
-    const [ofOwner = 0] = yield* column<number>(SQL.countOfOwner, tenant, owner);
-    if (ofOwner > caps.perOwner) {
-      const late = [tenant, owner, now - LATE_MS, ofOwner - caps.perOwner];
-      yield* run(SQL.giveUpLate, now, LATE_REASON, ...late);
-      yield* purgePushes(now);
-    }
-    return config;
-  }
-
-  *#save(owned: PushTask, push: NewPush, now: number): Query<PushConfig> {
-    const { taskId, scope } = owned;
-    const { forUpdate } = this.#database.dialect;
-    const { tenant, owner } = scope;
-    const task = yield* first<Pick<TaskRow, 'head'>>(`${TASK}${forUpdate}`, taskId, tenant, owner);
-    if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
-    yield* this.assertRoom(owned, push, now);
-    return yield* this.put(owned, push, { cursor: task.head, withTask: true, now });
-  }
-
-  async #deliveries(sql: string, ...values: readonly unknown[]): Promise<readonly PushDelivery[]> {
-    const rows = await this.#database.read(() => all<DeliveryRow>(sql, ...values));
+/** Push configs, in the same database as their tasks. Without `processes` no other process uses the database. */
+export function createPushStore(database: SqlDatabase, processes?: Processes): PushStore {
+  const deliveries = async (sql: string, ...values: readonly unknown[]): Promise<readonly PushDelivery[]> => {
+    const rows = await database.read(() => all<DeliveryRow>(sql, ...values));
     return rows.map(({ authority, ...row }) => {
       const { trace } = JSON.parse(authority) as Grant;
       return { ...toRecord<PushDelivery>(row), ...(trace && { trace }) };
     });
+  };
+  return {
+    async save(owned, push) {
+      assertKeys({ id: push.target.id });
+      const { scope, taskId } = owned;
+      return database.write(lockOf(scope), function* (now) {
+        const sql = `${TASK}${database.dialect.forUpdate}`;
+        const task = yield* first<Pick<TaskRow, 'head'>>(sql, taskId, scope.tenant, scope.owner);
+        if (!task) throw new LangoError('not-found', `There is no task ${taskId}.`);
+        yield* assertPushRoom(owned, push, now);
+        return yield* putPush(owned, push, { cursor: task.head, withTask: true, now });
+      });
+    },
+
+    async get({ scope, taskId }, id) {
+      const row = await database.read(() => first<Row>(SQL.one, taskId, id, scope.tenant, scope.owner));
+      return row && toRecord(row);
+    },
+
+    async list({ scope, taskId }, after, limit) {
+      const { tenant, owner } = scope;
+      const rows = await database.read(() => all<Row>(SQL.page, taskId, after, tenant, owner, limit));
+      return rows.map((row) => toRecord(row));
+    },
+
+    async delete({ scope, taskId }, id) {
+      await database.write(lockOf(scope), () => run(SQL.remove, taskId, id, scope.tenant, scope.owner));
+    },
+
+    listActive: (after, limit) => deliveries(SQL.active, after, limit),
+    listActiveOf: (taskId) => deliveries(SQL.activeOf, taskId),
+    getActive: async (key) => (await deliveries(SQL.activeOne, key))[0],
+
+    async claim({ key, cursor }, upTo, worker) {
+      await processes?.add(worker);
+      const changes = await database.write(key, (now) =>
+        run(SQL.claim, { key, cursor, upTo, worker, until: now + PUSH_LEASE_MS, now }),
+      );
+      return changes === 1;
+    },
+
+    async settle(key, worker, outcome) {
+      await database.write(key, (now) => settle(key, worker, { outcome, now }));
+    },
+
+    async release(worker) {
+      await database.write(LOCK, () => run(SQL.release, worker));
+    },
+
+    async purge() {
+      await database.write(LOCK, purgePushes);
+    },
+
+    onFreed(listener) {
+      processes?.onFreed(listener);
+    },
+
+    async counts() {
+      return (await database.read(() => first<PushCounts>(SQL.counts)))!;
+    },
+  };
+}
+
+/** Throws `too-many` if a limit is reached. Writes nothing. Late configs of tasks that have ended do not count. */
+export function* assertPushRoom(
+  { scope, taskId }: PushTask,
+  { target, caps }: NewPush,
+  now: number,
+): Query<void> {
+  const { tenant, owner } = scope;
+  if (yield* first(SQL.one, taskId, target.id, tenant, owner)) return;
+  const [ofTask = 0] = yield* column<number>(SQL.countOfTask, taskId);
+  if (ofTask >= caps.perTask) throw full('A task', caps.perTask);
+  const [ofOwner = 0] = yield* column<number>(SQL.countOfOwner, tenant, owner);
+  if (ofOwner < caps.perOwner) return;
+  const [late = 0] = yield* column<number>(SQL.countLate, tenant, owner, now - LATE_MS);
+  if (ofOwner - late >= caps.perOwner) throw full('A caller', caps.perOwner);
+}
+
+/** Stores a config that starts after the event `cursor`, in place of late configs when the owner has too many. */
+export function* putPush(
+  { scope, taskId }: PushTask,
+  { target, caps }: NewPush,
+  { cursor, withTask = false, now }: PushStart,
+): Query<PushConfig> {
+  const { tenant, owner } = scope;
+  const config: PushConfig = { ...target, taskId, createdAt: now };
+  const unsent = { attempts: 0, nextAt: 0, leaseUntil: 0, state: 'active' };
+  const row = { ...config, ...unsent, tenant, owner, key: newId(), cursor, upTo: withTask ? cursor : 0 };
+  yield* run(SQL.put, toParameters(row));
+  const [ofOwner = 0] = yield* column<number>(SQL.countOfOwner, tenant, owner);
+  if (ofOwner > caps.perOwner) {
+    const late = [tenant, owner, now - LATE_MS, ofOwner - caps.perOwner];
+    yield* run(SQL.giveUpLate, now, LATE_REASON, ...late);
+    yield* purgePushes(now);
   }
+  return config;
 }
 
 type DeliveryRow = Row & Pick<TaskRow, 'authority'>;

@@ -3,12 +3,10 @@ import { all, type Query } from '../core/sql.js';
 import type { Origin } from '../core/origin.js';
 import { activityOf } from '../core/activity.js';
 import type { EventBody, TaskEvent } from '../core/task.js';
-import { soundEventsIn, type EventRow } from './event-rows.js';
+import { soundEventsIn, type TaskEventRow } from './event-rows.js';
 import { toTaskEvent, type StoredEvent } from './rows.js';
 import type { TaskSql } from './task-sql.js';
 
-/** A row with entries that another task repeats. */
-type OriginRow = EventRow & { readonly task: string };
 /** Finds the body of an entry; undefined for one that is missing or damaged. */
 type Find = (task: string, seq: number) => EventBody | undefined;
 
@@ -24,7 +22,7 @@ export function* withContents(
   const events = stored.map((event) => toTaskEvent(taskId, event));
   const origins = events.map(({ body }) => missingContent(body)).filter((origin) => origin !== undefined);
   if (origins.length === 0) return events;
-  const found = yield* all<OriginRow>(sql.origins, taskId, JSON.stringify(joined(origins)));
+  const found = yield* all<TaskEventRow>(sql.origins, taskId, JSON.stringify(joined(origins)));
   const bodies = new Map(found.flatMap((row) => [...bodiesOf(row)]));
   const find: Find = (task, seq) => bodies.get(placeOf(task, seq));
   return events.map((event) => {
@@ -57,7 +55,7 @@ function placeOf(task: string, seq: number): string {
 }
 
 /** Lists the bodies of a row by their places. Empty for a damaged row. */
-function bodiesOf(row: OriginRow): readonly (readonly [place: string, body: EventBody])[] {
+function bodiesOf(row: TaskEventRow): readonly (readonly [place: string, body: EventBody])[] {
   try {
     return soundEventsIn(row.task, row)
       .map((event) => [placeOf(row.task, event.seq), toTaskEvent(row.task, event).body] as const)

@@ -1,4 +1,3 @@
-import type { Page } from '../core/page.js';
 import type { OpenTaskCount, RetentionStore } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type Scope, type TaskRecord } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
@@ -70,101 +69,82 @@ interface RetentionParts {
 }
 
 /** Lists and removes ended tasks, in the same database. */
-export class SqlRetentionStore implements RetentionStore {
-  readonly #database: SqlDatabase;
-  readonly #parts: RetentionParts;
-  readonly #sql: ReturnType<typeof sqlOf>;
-
-  constructor(database: SqlDatabase, parts: RetentionParts) {
-    this.#database = database;
-    this.#parts = parts;
-    this.#sql = sqlOf(database.dialect);
-  }
-
-  /**
-   * Walks the tasks in the order of their creation, up to the first one that was created after the age limit. Leaves out
-   * a child whose parent is stored and not listed with it, and a task with a fork: their entries refer to those of the one.
-   */
-  async listEnded(ageMs: number, after: string, limit: number): Promise<Page<string>> {
-    const before = (await this.#database.now()) - ageMs;
-    const rows = await this.#database.read(() => all<MadeRow>(SQL.made, Number(after), limit));
-    const young = rows.findIndex((row) => row.created_at > before);
-    const old = young === -1 ? rows : rows.slice(0, young);
-    const ended = new Set<string>();
-    for (const { id, state, status_at: at, above, fork } of old) {
-      const isNeeded = fork !== null || (above !== null && !ended.has(above));
-      if (isTerminal(state) && at <= before && !isNeeded) ended.add(id);
-    }
-    const isLast = young !== -1 || rows.length < limit;
-    return { items: [...ended], next: isLast ? undefined : String(rows.at(-1)?.key) };
-  }
-
-  async countOpen(): Promise<readonly OpenTaskCount[]> {
-    const rows = await this.#database.read(() => all<OpenTaskCount>(this.#sql.open));
-    return rows.map(({ value, ...rest }) => ({ ...rest, value: Number(value) }));
-  }
-
-  async listOpen({ tenant, owner }: Scope, limit: number): Promise<readonly TaskRecord[]> {
-    const { openOf } = this.#sql;
-    const rows = await this.#database.read(() => all<TaskRow>(openOf, tenant, owner, limit));
-    return rows.map(toTaskRecord);
-  }
-
-  async listOwned({ tenant, owner }: Scope, after: string, limit: number): Promise<Page<TaskRecord>> {
-    const position = parsePosition(after, ['', 0, '']);
-    const { owned } = this.#sql;
-    const rows = await this.#database.read(() => all<TaskRow>(owned, tenant, owner, ...position, limit));
-    const last = rows.length < limit ? undefined : rows.at(-1);
-    const next = last && toPositionText([last.agent, last.status_at, last.id]);
-    return { items: rows.map(toTaskRecord), next };
-  }
-
-  listOwners(after: Scope, limit: number): Promise<readonly Scope[]> {
-    const { nextOwner } = this.#sql;
-    return this.#database.read(function* () {
-      const owners: Scope[] = [];
-      for (let last: Scope | undefined = after; last && owners.length < limit;) {
-        last = yield* first<Scope>(nextOwner, last.tenant, last.owner);
-        if (last) owners.push(last);
+export function createRetentionStore(database: SqlDatabase, parts: RetentionParts): RetentionStore {
+  const sql = sqlOf(database.dialect);
+  const recordsOf = async (...asked: Parameters<typeof all>): Promise<readonly TaskRecord[]> =>
+    (await database.read(() => all<TaskRow>(...asked))).map(toTaskRecord);
+  return {
+    /**
+     * Walks the tasks in the order of their creation, up to the first one that was created after the age limit. Leaves out
+     * a child whose parent is stored and not listed with it, and a task with a fork: their entries refer to those of the one.
+     */
+    async listEnded(ageMs, after, limit) {
+      const before = (await database.now()) - ageMs;
+      const rows = await database.read(() => all<MadeRow>(SQL.made, Number(after), limit));
+      const young = rows.findIndex((row) => row.created_at > before);
+      const old = young === -1 ? rows : rows.slice(0, young);
+      const ended = new Set<string>();
+      for (const { id, state, status_at: at, above, fork } of old) {
+        const isNeeded = fork !== null || (above !== null && !ended.has(above));
+        if (isTerminal(state) && at <= before && !isNeeded) ended.add(id);
       }
-      return owners;
-    });
-  }
+      const isLast = young !== -1 || rows.length < limit;
+      return { items: [...ended], next: isLast ? undefined : String(rows.at(-1)?.key) };
+    },
 
-  async listContext({ tenant, owner }: Scope, contextId: string, limit: number) {
-    const { ofContext } = this.#sql;
-    const rows = await this.#database.read(() =>
-      all<TaskRow>(ofContext, { contextId, owner, tenant, limit }),
-    );
-    return rows.map(toTaskRecord);
-  }
+    async countOpen() {
+      const rows = await database.read(() => all<OpenTaskCount>(sql.open));
+      return rows.map(({ value, ...rest }) => ({ ...rest, value: Number(value) }));
+    },
 
-  async remove(taskIds: readonly string[], forked = false): Promise<readonly string[]> {
-    const { counts } = this.#parts;
-    const gone = await this.#database.write(LOCK, () => hideAll(taskIds, { counts, forked }));
-    this.#parts.recent.forget(gone);
-    while (await this.#database.write(LOCK, () => this.#clear()));
-    return gone;
-  }
+    listOpen: ({ tenant, owner }, limit) => recordsOf(sql.openOf, tenant, owner, limit),
+    listContext: ({ tenant, owner }, contextId, limit) =>
+      recordsOf(sql.ofContext, { contextId, owner, tenant, limit }),
 
-  /** Removes some of the rows of removed tasks. False if none are left. */
-  *#clear(): Query<boolean> {
-    for (let room = ROWS_AT_ONCE; room > 0;) {
-      const task = yield* first<RemovedTask>(SQL.removed);
-      if (!task) return false;
-      const { key } = task;
-      const rows = yield* all<DroppedRow>(this.#sql.dropEvents, key, key, room);
-      const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
-      if (bytes > 0) yield* subtractUse(task, bytes);
-      const ids = rows.flatMap(({ messages }) => (messages === null ? [] : messageIdsIn(messages)));
-      for (const messageId of ids)
-        for (const context of ['', task.context])
-          yield* this.#parts.forgetMessage(inboxKey({ ...task, context, messageId }), task);
-      if (rows.length < room) yield* run(SQL.forget, key);
-      room -= rows.length + 1;
-    }
-    return true;
+    async listOwned({ tenant, owner }, after, limit) {
+      const position = parsePosition(after, ['', 0, '']);
+      const items = await recordsOf(sql.owned, tenant, owner, ...position, limit);
+      const last = items.length < limit ? undefined : items.at(-1);
+      return { items, next: last && toPositionText([last.agent, last.statusAt, last.id]) };
+    },
+
+    listOwners(after, limit) {
+      return database.read(function* () {
+        const owners: Scope[] = [];
+        for (let last: Scope | undefined = after; last && owners.length < limit;) {
+          last = yield* first<Scope>(sql.nextOwner, last.tenant, last.owner);
+          if (last) owners.push(last);
+        }
+        return owners;
+      });
+    },
+
+    async remove(taskIds, forked = false) {
+      const gone = await database.write(LOCK, () => hideAll(taskIds, { counts: parts.counts, forked }));
+      parts.recent.forget(gone);
+      while (await database.write(LOCK, () => clear(sql.dropEvents, parts.forgetMessage)));
+      return gone;
+    },
+  };
+}
+
+/** Removes some of the rows of removed tasks. False if none are left. */
+function* clear(dropEvents: string, forgetMessage: RetentionParts['forgetMessage']): Query<boolean> {
+  for (let room = ROWS_AT_ONCE; room > 0;) {
+    const task = yield* first<RemovedTask>(SQL.removed);
+    if (!task) return false;
+    const { key } = task;
+    const rows = yield* all<DroppedRow>(dropEvents, key, key, room);
+    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+    if (bytes > 0) yield* subtractUse(task, bytes);
+    const ids = rows.flatMap(({ messages }) => (messages === null ? [] : messageIdsIn(messages)));
+    for (const messageId of ids)
+      for (const context of ['', task.context])
+        yield* forgetMessage(inboxKey({ ...task, context, messageId }), task);
+    if (rows.length < room) yield* run(SQL.forget, key);
+    room -= rows.length + 1;
   }
+  return true;
 }
 
 /** Removes the rows of these tasks, so that no reader finds them. Returns the ids of the tasks that could be removed. */

@@ -12,6 +12,10 @@ import type {
   TaskState,
 } from '../core/task.js';
 import { isTerminal, stateAfter } from '../core/task.js';
+import { assertKeys } from '../stores/records.js';
+import type { NewInput, NewTask } from '../stores/tasks.js';
+
+export const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** The default for the largest event body, in bytes of its JSON text. */
 export const MAX_EVENT_BYTES = 1024 * 1024;
@@ -73,7 +77,7 @@ export function damagedTask(text: string): LangoError {
 }
 
 /** The columns of a task that its record is made of. */
-type RecordRow = Omit<
+export type RecordRow = Omit<
   TaskRow,
   'key' | 'level' | 'lease_by' | 'lease_until' | 'expires_at' | 'cancel_requested'
 >;
@@ -83,7 +87,7 @@ export interface EncodedEvent extends Pick<StoredEvent, 'author' | 'body' | 'who
 }
 
 /** The change that a batch of events makes to the row of its task. */
-export interface TaskChange {
+interface TaskChange {
   /** Undefined if the batch does not change the state, the status message and the status time. */
   readonly state: TaskState | undefined;
   readonly statusMessage: string | null;
@@ -93,6 +97,12 @@ export interface TaskChange {
   readonly endsRun: boolean;
   /** When the first of the questions that the run ends with expires. */
   readonly expiresAt: number | undefined;
+}
+
+/** Events to be written together, with the change they make to the row of their task. */
+export interface EncodedBatch {
+  readonly change: TaskChange;
+  readonly events: readonly EncodedEvent[];
 }
 
 export function toTaskRecord(row: RecordRow): TaskRecord {
@@ -140,6 +150,20 @@ function openStatus({ id, status_message: text }: Pick<TaskRow, 'id' | 'status_m
 export function toTaskEvent(taskId: string, event: StoredEvent): TaskEvent {
   const { seq, at, author, body, whole = body, parsed } = event;
   return { taskId, seq, at, author: author ?? undefined, body: parsed ?? (JSON.parse(whole) as EventBody) };
+}
+
+/** Checks the keys of a message and encodes its event. `maxBytes` is the largest event body. */
+export function encodeMessage(
+  { scope, agent, message, request }: NewTask | NewInput,
+  maxBytes: number | undefined,
+): EncodedEvent {
+  assertKeys({ tenant: scope.tenant, owner: scope.owner, agent, 'message.id': message.id });
+  const body = { type: 'message', message, ...(request && { request }) } as const;
+  return encodeEvent({ author: CALLER_AUTHOR, body }, maxBytes);
+}
+
+export function encodeBatch(events: readonly NewEvent[], maxBytes: number | undefined): EncodedBatch {
+  return { change: changeOf(events), events: events.map((event) => encodeEvent(event, maxBytes)) };
 }
 
 /** Throws `LangoError`: `too-large` for a body over `maxBytes`, `invalid-input` for a body that JSON cannot hold. */
@@ -210,7 +234,7 @@ function jsonOf(body: object & Pick<EventBody, 'type'>): string {
 const NO_STEPS: readonly EventType[] = ['run-start', 'text-delta', 'status', 'activity', 'cancel-request'];
 
 /** Throws `LangoError` `invalid-input` if an event follows one that ends the task: a task has one terminal event. */
-export function changeOf(events: readonly NewEvent[]): TaskChange {
+function changeOf(events: readonly NewEvent[]): TaskChange {
   let state: TaskState | undefined;
   let message: Message | undefined;
   let expiresAt: number | undefined;

@@ -1,15 +1,12 @@
 import { BoundedCache } from '../core/bounded-cache.js';
 import { freezeData } from '../core/json.js';
-import { all, type Query, type SqlDatabase } from '../core/sql.js';
+import { all, type Query } from '../core/sql.js';
 import type { TaskEvent } from '../core/task.js';
 import type { TaskHead, TaskStore } from '../stores/tasks.js';
-import { isOfSession, mayBeOfSession, soundEventsIn, type EventRow } from './event-rows.js';
+import { isOfSession, mayBeOfSession, soundEventsIn, type TaskEventRow } from './event-rows.js';
 import { originOf, sharedEvents } from './forks.js';
 import { toTaskEvent } from './rows.js';
 import type { TaskSql } from './task-sql.js';
-
-/** A row with events of a conversation, with the id of its task. */
-type SessionRow = EventRow & { readonly task: string };
 
 /** The events of a task that later tasks read as the conversation. */
 interface Said {
@@ -33,38 +30,29 @@ const MAX_TASK_CHARACTERS = 128 * 1024;
  * The events of the tasks that were read last: each message of a conversation reads the newest ones again. Which tasks the
  * conversation has now, and how far each of them is, is read from the database each time.
  */
-const KEPT = new WeakMap<SqlDatabase, BoundedCache<string, Kept>>();
-
-function keptOf(database: SqlDatabase): BoundedCache<string, Kept> {
-  const kept = KEPT.get(database) ?? new BoundedCache<string, Kept>(MAX_CHARACTERS);
-  KEPT.set(database, kept);
-  return kept;
+export class SessionCache extends BoundedCache<string, Kept> {
+  constructor() {
+    super(MAX_CHARACTERS);
+  }
 }
 
-/** See `TaskStore.readSession`. */
-export async function sessionEvents(
-  database: SqlDatabase,
+/** See `TaskStore.readSession`. Without a cache all events are read, in one statement. */
+export function* sessionEvents(
   sql: TaskSql,
   [task, limit, { after = '', unfinished = false } = {}]: Parameters<TaskStore['readSession']>,
-): Promise<readonly TaskEvent[]> {
-  return database.read(function* () {
-    const { contextId, agent, owner, tenant, id } = yield* originOf(sql, task);
-    const session = { contextId, agent, owner, tenant, id, after, unfinished: unfinished ? 1 : 0, limit };
-    // One more statement costs a database over the network more than the events.
-    const said = database.isShared
-      ? (yield* readTasks(sql, session)).tasks.values()
-      : yield* readNewTasks(sql, session, keptOf(database));
-    const newestFirst = [...said].flatMap(({ events }) => events);
-    return newestFirst.slice(0, limit).reverse();
-  });
+  cache: SessionCache | undefined,
+): Query<readonly TaskEvent[]> {
+  const { contextId, agent, owner, tenant, id } = yield* originOf(sql, task);
+  const session = { contextId, agent, owner, tenant, id, after, unfinished: unfinished ? 1 : 0, limit };
+  const said = cache
+    ? yield* readNewTasks(sql, session, cache)
+    : (yield* readTasks(sql, session)).tasks.values();
+  const newestFirst = [...said].flatMap(({ events }) => events);
+  return newestFirst.slice(0, limit).reverse();
 }
 
 /** Reads the tasks after the newest kept one. Reads all when an earlier one is not kept. */
-function* readNewTasks(
-  sql: TaskSql,
-  session: Session,
-  kept: BoundedCache<string, Kept>,
-): Query<readonly Said[]> {
+function* readNewTasks(sql: TaskSql, session: Session, kept: SessionCache): Query<readonly Said[]> {
   const heads = yield* all<TaskHead>(sql.sessionHeads, session);
   const known = knownAmong(heads, session.limit, kept);
   const { tasks, isCut } = yield* readTasks(sql, { ...session, after: known[0]?.id ?? session.after });
@@ -79,7 +67,7 @@ function* readNewTasks(
 }
 
 /** The newest kept task and those before it, as many as the limit needs; none when one of them is not kept as it is now. */
-function knownAmong(heads: readonly TaskHead[], limit: number, kept: BoundedCache<string, Kept>) {
+function knownAmong(heads: readonly TaskHead[], limit: number, kept: SessionCache) {
   const isKept = ({ id, head }: TaskHead) => kept.get(id)?.head === head;
   const newest = heads.findIndex(isKept);
   const known: Kept[] = [];
@@ -99,7 +87,7 @@ function* readTasks(
   sql: TaskSql,
   session: Session,
 ): Query<{ readonly tasks: ReadonlyMap<string, Said>; readonly isCut: boolean }> {
-  const rows = yield* all<SessionRow>(sql.sessionEvents, session);
+  const rows = yield* all<TaskEventRow>(sql.sessionEvents, session);
   const tasks = new Map<string, Said>();
   let count = 0;
   for (const row of rows) {

@@ -1,9 +1,9 @@
 import type { Scope } from '../core/task.js';
 import type { UsageRow } from '../core/model.js';
-import type { BillRow, SpendingStore } from '../stores/spending.js';
+import type { SpendingStore } from '../stores/spending.js';
+import { DAY_MS } from './rows.js';
 import { all, column, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Amounts are whole billionths, so that sums are exact. */
 const BILLION = 1_000_000_000;
 /** The key of the row with the settled sum of a day. All other rows are reservations. */
@@ -27,58 +27,53 @@ const SQL = {
   ofOwner: 'SELECT * FROM background_usage WHERE tenant = ? AND owner = ? ORDER BY day, agent, model',
 } as const;
 
-export class SqlSpendingStore implements SpendingStore {
-  readonly #database: SqlDatabase;
+export function createSpendingStore(database: SqlDatabase): SpendingStore {
+  return {
+    reserve({ tenant, owner }, { key, amount, limit }) {
+      return database.write(lockOf({ tenant, owner }), function* (now) {
+        const row = { tenant, owner, key, day: dayOf(now) };
+        yield* run(SQL.end, row);
+        const left = toBillionths(limit) - (yield* sumOf(row));
+        const reserved = Math.max(0, Math.min(Math.ceil(amount * BILLION), left));
+        yield* run(SQL.add, { ...row, amount: reserved });
+        return reserved / BILLION;
+      });
+    },
 
-  constructor(database: SqlDatabase) {
-    this.#database = database;
-  }
+    async settle({ tenant, owner }, key, amount) {
+      await database.write(lockOf({ tenant, owner }), function* (now) {
+        const [day] = yield* column<number>(SQL.dayOf, { tenant, owner, key });
+        if (day === undefined) return;
+        yield* run(SQL.end, { tenant, owner, key, day: dayOf(now) });
+        yield* run(SQL.add, { tenant, owner, key: SETTLED, day, amount: toBillionths(amount) });
+      });
+    },
 
-  reserve({ tenant, owner }: Scope, call: { key: string; amount: number; limit: number }): Promise<number> {
-    const { key, amount, limit } = call;
-    return this.#database.write(lockOf({ tenant, owner }), function* (now) {
-      const row = { tenant, owner, key, day: dayOf(now) };
-      yield* run(SQL.end, row);
-      const left = toBillionths(limit) - (yield* sumOf(row));
-      const reserved = Math.max(0, Math.min(Math.ceil(amount * BILLION), left));
-      yield* run(SQL.add, { ...row, amount: reserved });
-      return reserved / BILLION;
-    });
-  }
+    async left({ tenant, owner }, limit) {
+      const day = dayOf(await database.now());
+      const spent = await database.read(() => sumOf({ tenant, owner, day }));
+      return Math.max(0, toBillionths(limit) - spent) / BILLION;
+    },
 
-  async settle({ tenant, owner }: Scope, key: string, amount: number): Promise<void> {
-    await this.#database.write(lockOf({ tenant, owner }), function* (now) {
-      const [day] = yield* column<number>(SQL.dayOf, { tenant, owner, key });
-      if (day === undefined) return;
-      yield* run(SQL.end, { tenant, owner, key, day: dayOf(now) });
-      yield* run(SQL.add, { tenant, owner, key: SETTLED, day, amount: toBillionths(amount) });
-    });
-  }
+    async addBackground({ tenant, owner }, { node: _, ...row }) {
+      const { cost, written = 0 } = row;
+      const amount = cost === undefined ? null : toBillionths(cost);
+      await database.write(lockOf({ tenant, owner }), function* (now) {
+        const day = dayOf(now);
+        yield* run(SQL.background, { tenant, owner, day, ...row, written, cost: amount });
+        yield* run(SQL.add, { tenant, owner, key: SETTLED, day, amount: amount ?? 0 });
+      });
+    },
 
-  async left({ tenant, owner }: Scope, limit: number): Promise<number> {
-    const day = dayOf(await this.#database.now());
-    const spent = await this.#database.read(() => sumOf({ tenant, owner, day }));
-    return Math.max(0, toBillionths(limit) - spent) / BILLION;
-  }
-
-  async addBackground({ tenant, owner }: Scope, { node: _, ...row }: UsageRow): Promise<void> {
-    const { cost, written = 0 } = row;
-    const amount = cost === undefined ? null : toBillionths(cost);
-    await this.#database.write(lockOf({ tenant, owner }), function* (now) {
-      const day = dayOf(now);
-      yield* run(SQL.background, { tenant, owner, day, ...row, written, cost: amount });
-      yield* run(SQL.add, { tenant, owner, key: SETTLED, day, amount: amount ?? 0 });
-    });
-  }
-
-  async readBackground({ tenant, owner }: Scope): Promise<readonly Omit<BillRow, 'node'>[]> {
-    const rows = await this.#database.read(() => all<StoredRow>(SQL.ofOwner, tenant, owner));
-    return rows.map(({ tenant: _, owner: __, day, cost, ...row }) => ({
-      ...row,
-      day: new Date(day * DAY_MS).toISOString().slice(0, 'yyyy-mm-dd'.length),
-      ...(cost !== null && { cost: cost / BILLION }),
-    }));
-  }
+    async readBackground({ tenant, owner }) {
+      const rows = await database.read(() => all<StoredRow>(SQL.ofOwner, tenant, owner));
+      return rows.map(({ tenant: _, owner: __, day, cost, ...row }) => ({
+        ...row,
+        day: new Date(day * DAY_MS).toISOString().slice(0, 'yyyy-mm-dd'.length),
+        ...(cost !== null && { cost: cost / BILLION }),
+      }));
+    },
+  };
 }
 
 interface StoredRow extends Scope, Omit<UsageRow, 'node' | 'cost'> {

@@ -1,5 +1,30 @@
 /** Tables that both databases have in one form, in SQLite's words: see `toPostgres`. A released one is never edited. */
 
+/** What a task has besides its key. */
+export const TASK_COLUMNS = `    id TEXT NOT NULL UNIQUE,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    context TEXT NOT NULL,
+    parent TEXT,
+    authority TEXT NOT NULL,
+    level INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    status_message TEXT,
+    status_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    head INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    lease_by TEXT,
+    lease_until INTEGER NOT NULL,
+    -- How often a process ended without a stop while it had the lease, since the task last recorded a step.
+    crashes INTEGER NOT NULL,
+    -- When the first of its open questions runs out.
+    expires_at INTEGER,
+    cancel_requested INTEGER NOT NULL,
+    -- Tasks with this key or a larger one were accepted after the end of the task. NULL until it ends.
+    ended_before INTEGER`;
+
 /** The outbox: push configs, and how far each was delivered. */
 export const PUSH_CONFIGS = `
   CREATE TABLE push_configs (

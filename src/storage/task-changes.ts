@@ -5,9 +5,9 @@ import { NO_USAGE } from '../core/model.js';
 import type { ClaimRoom, EarlierOutcome, InputOutcome, Fence, NewInput } from '../stores/tasks.js';
 import { LEASE_MS, type NewTask, type TaskHead } from '../stores/tasks.js';
 import { isTerminal, type EventBody, type NewEvent, type Scope, type TaskRecord } from '../core/task.js';
-import type { PushWrites } from './push-store.js';
+import { assertPushRoom, putPush } from './push-store.js';
 import { packed, soundEventsIn, storedEvents, type EventRow } from './event-rows.js';
-import type { EncodedEvent, StoredEvent, TaskChange, TaskRow } from './rows.js';
+import type { EncodedBatch, EncodedEvent, StoredEvent, TaskRow } from './rows.js';
 import { CALLER_AUTHOR, damagedTask, encodeEvent, toTaskRecord } from './rows.js';
 import { all, column, first, run, type Query } from '../core/sql.js';
 import { CHANGED_COLUMNS, insertsOfEvents, type TASK_COLUMNS, type TaskSql } from './task-sql.js';
@@ -19,7 +19,6 @@ import { CHANGED_COLUMNS, insertsOfEvents, type TASK_COLUMNS, type TaskSql } fro
 export interface TaskContext {
   readonly sql: TaskSql;
   readonly inbox: Inbox;
-  readonly pushes: PushWrites;
   /** The time of the store's clock, in milliseconds since the epoch. */
   readonly now: number;
   readonly touch: Touch;
@@ -27,12 +26,6 @@ export interface TaskContext {
 
 /** Reports that a task got these events. */
 export type Touch = (taskId: string, events: readonly StoredEvent[]) => void;
-
-/** Events to be written together, with the change they make to the row of their task. */
-export interface EncodedBatch {
-  readonly change: TaskChange;
-  readonly events: readonly EncodedEvent[];
-}
 
 export type SentMessage = Pick<NewTask, 'scope' | 'agent' | 'message' | 'givenContextId' | 'isSame'>;
 
@@ -118,8 +111,7 @@ export function* earlierOutcome(
 /** Returns the message with this number; undefined when it is damaged or missing. */
 function messageIn(rows: readonly EventRow[], taskId: string, seq: number): Message | undefined {
   try {
-    const row = rows.find((one) => eventsOf(taskId, one) && one.seq >= seq);
-    const event = row && eventsOf(taskId, row)?.find((one) => one.seq === seq);
+    const event = rows.flatMap((row) => eventsOf(taskId, row) ?? []).find((one) => one.seq === seq);
     const body = event && (JSON.parse(event.body) as EventBody);
     return body?.type === 'message' ? body.message : undefined;
   } catch {
@@ -132,14 +124,14 @@ function messageIn(rows: readonly EventRow[], taskId: string, seq: number): Mess
  * configs, or as many unfinished tasks as a task that waits allows. A repeated message does not count against the limits.
  */
 export function* earlierOrRoom(
-  context: Pick<TaskContext, 'sql' | 'inbox' | 'pushes' | 'now'>,
+  context: Pick<TaskContext, 'sql' | 'inbox' | 'now'>,
   entry: NewTask,
   waits = false,
 ): Query<EarlierOutcome | undefined> {
   const { scope, id: taskId, push, queueLimit } = entry;
   const earlier = yield* earlierOutcome(context, entry);
   if (earlier) return earlier;
-  if (push) yield* context.pushes.assertRoom({ scope, taskId }, push, context.now);
+  if (push) yield* assertPushRoom({ scope, taskId }, push, context.now);
   if (waits && queueLimit !== undefined) yield* assertQueueRoom(context.sql, entry, queueLimit);
   return undefined;
 }
@@ -158,7 +150,7 @@ function* assertQueueRoom(sql: TaskSql, { scope, grant }: NewTask, limit: number
 
 /** Adds a message to a task. The state changes only if the task is idle: the worker of a running task reads the message. */
 export function* addInput(context: TaskContext, entry: NewInput, event: EncodedEvent): Query<InputOutcome> {
-  const { sql, inbox, pushes, now } = context;
+  const { sql, inbox, now } = context;
   const task = yield* first<TaskRow>(sql.lockedTask, entry.taskId, entry.scope.tenant, entry.scope.owner);
   if (task?.agent !== entry.agent) return { kind: 'not-found' };
   const sent = { ...entry, givenContextId: task.context };
@@ -167,7 +159,7 @@ export function* addInput(context: TaskContext, entry: NewInput, event: EncodedE
   if (isTerminal(task.state)) return { kind: 'already-ended' };
   if (entry.ifHead !== undefined && entry.ifHead !== task.head)
     throw new LangoError('fenced', 'The task has another head.');
-  if (entry.push) yield* pushes.assertRoom(entry, entry.push, now);
+  if (entry.push) yield* assertPushRoom(entry, entry.push, now);
   const idle = isIdle(task, now);
   const leased = entry.lease !== undefined && idle;
   const row: TaskRow = {
@@ -179,7 +171,7 @@ export function* addInput(context: TaskContext, entry: NewInput, event: EncodedE
   yield* inbox.add(sent, row, context);
   yield* saveTask(context, row);
   yield* insertEvents(context, row, [event]);
-  if (entry.push) yield* pushes.put(entry, entry.push, { cursor: row.head, now });
+  if (entry.push) yield* putPush(entry, entry.push, { cursor: row.head, now });
   return { kind: 'accepted', task: toTaskRecord(row), seq: row.head, leased };
 }
 
@@ -237,31 +229,6 @@ function* claimLevel(
     claimed.push(toClaimed(row));
   }
   return claimed;
-}
-
-/** Claims one task that may have crashed its process, if no other such task is running. */
-export function* claimSuspect(
-  { sql, now }: TaskContext,
-  worker: string,
-  agents: readonly string[],
-): Query<TaskRecord | undefined> {
-  const values = [worker, now + LEASE_MS, JSON.stringify(agents), now];
-  const row = yield* first<TaskRow>(sql.claimSuspect, ...values);
-  return row && toClaimed(row);
-}
-
-/** Ends the lease of one task, or all leases of a worker. */
-export function releaseTasks(sql: TaskSql, worker: string, taskId: string | undefined): Query<number> {
-  return run(sql.release, { worker, every: taskId === undefined ? 1 : 0, id: taskId ?? '' });
-}
-
-export function* retakeTask(
-  { sql, now }: Pick<TaskContext, 'sql' | 'now'>,
-  worker: string,
-  { taskId, epoch }: Fence,
-): Query<Fence | undefined> {
-  const row = yield* first<Pick<TaskRow, 'epoch'>>(sql.retake, now + LEASE_MS, taskId, epoch, worker);
-  return row && { taskId, epoch: row.epoch };
 }
 
 export function headsOf(sql: TaskSql, taskIds: readonly string[]): Query<readonly TaskHead[]> {
@@ -330,7 +297,7 @@ function eventsOf(taskId: string, row: EventRow): readonly StoredEvent[] | undef
 }
 
 /** Leaves out the status message, which no run reads: a damaged one would stop the claim of all tasks. */
-function toClaimed(row: TaskRow): TaskRecord {
+export function toClaimed(row: TaskRow): TaskRecord {
   return toTaskRecord({ ...row, status_message: null });
 }
 

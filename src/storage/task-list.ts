@@ -2,7 +2,7 @@ import { BoundedCache } from '../core/bounded-cache.js';
 import type { TaskPage, TaskQuery } from '../core/journal.js';
 import type { Scope } from '../core/task.js';
 import { parsePosition, toPositionText } from '../stores/position.js';
-import { toTaskRecord, type TaskRow } from './rows.js';
+import { toTaskRecord, type RecordRow } from './rows.js';
 import { all, column, type Dialect, type Query } from '../core/sql.js';
 
 interface Condition {
@@ -11,23 +11,8 @@ interface Condition {
 }
 
 /** The columns that a record is made of, but for those that all tasks of a page share. A row of all columns costs twice as much. */
-const COLUMNS = [
-  'id',
-  'context',
-  'parent',
-  'authority',
-  'state',
-  'status_message',
-  'status_at',
-  'created_at',
-  'head',
-  'epoch',
-  'crashes',
-  'fork_of',
-  'fork_at',
-] as const;
-
-type ListedRow = Pick<TaskRow, (typeof COLUMNS)[number]>;
+const COLUMNS =
+  'id, context, parent, authority, state, status_message, status_at, created_at, head, epoch, crashes, fork_of, fork_at';
 
 /** SQLite plans a statement with ORDER BY and LIMIT again at each binding of a bare parameter that is compared with =. */
 const TEXT = 'CAST(? AS TEXT)';
@@ -45,8 +30,8 @@ export function* listTasks(
   const isAll = [query.contextId, query.state, query.statusFrom].every((filter) => filter === undefined);
   const owned = [scope.tenant, scope.owner, query.agent] as const;
   const totalSize = isAll && counts ? yield* counts.of(owned, count) : ((yield* count())[0] ?? 0);
-  const rows = yield* all<ListedRow>(
-    `SELECT ${COLUMNS.join()} ${from(dialect, query)} ${where(onPage)}
+  const rows = yield* all<RecordRow>(
+    `SELECT ${COLUMNS} ${from(dialect, query)} ${where(onPage)}
       ORDER BY status_at DESC, id DESC LIMIT CAST(? AS INTEGER)`,
     ...valuesOf(onPage),
     query.pageSize + 1,
@@ -92,17 +77,13 @@ function from({ using }: Dialect, { contextId }: TaskQuery): string {
   return `FROM tasks ${using(contextId === undefined ? 'tasks_by_status' : 'tasks_by_context')}`;
 }
 
-function filtersOf(scope: Scope, query: TaskQuery): readonly Condition[] {
-  const owned = [scope.tenant, scope.owner, query.agent];
-  const filters: Condition[] = [];
-  if (query.contextId === undefined) {
-    filters.push({ sql: `tenant = ${TEXT} AND owner = ${TEXT} AND agent = ${TEXT}`, values: owned });
-  } else {
-    const sql = `context = ${TEXT} AND agent = ${TEXT} AND owner = ${TEXT} AND tenant = ${TEXT}`;
-    filters.push({ sql, values: [query.contextId, query.agent, scope.owner, scope.tenant] });
-  }
-  if (query.state !== undefined) filters.push({ sql: `state = ${TEXT}`, values: [query.state] });
-  if (query.statusFrom !== undefined) filters.push({ sql: 'status_at >= ?', values: [query.statusFrom] });
+function filtersOf({ tenant, owner }: Scope, query: TaskQuery): readonly Condition[] {
+  const { agent, contextId: context, state, statusFrom } = query;
+  const given = Object.entries({ context, tenant, owner, agent, state });
+  const filters: Condition[] = given.flatMap(([column, value]) =>
+    value === undefined ? [] : { sql: `${column} = ${TEXT}`, values: [value] },
+  );
+  if (statusFrom !== undefined) filters.push({ sql: 'status_at >= ?', values: [statusFrom] });
   return filters;
 }
 

@@ -1,6 +1,6 @@
 import { column, lockOf, run, type Query, type SqlDatabase } from '../core/sql.js';
 import type { Scope } from '../core/task.js';
-import type { TaskUseStore } from '../stores/task-use.js';
+import type { TaskUseStore } from '../stores/tasks.js';
 
 const SQL = {
   of: 'SELECT bytes FROM task_use WHERE tenant = ? AND owner = ?',
@@ -10,23 +10,15 @@ const SQL = {
     WHERE tenant = @tenant AND owner = @owner`,
 } as const;
 
-export class SqlTaskUseStore implements TaskUseStore {
-  readonly #database: SqlDatabase;
-
-  constructor(database: SqlDatabase) {
-    this.#database = database;
-  }
-
-  of(scope: Scope): Promise<number> {
-    return this.#database.read(() => usedBy(scope));
-  }
-
-  add(scope: Scope, bytes: number): Promise<number> {
-    return this.#database.write(lockOf(scope), function* () {
-      yield* run(SQL.add, scope.tenant, scope.owner, bytes);
-      return yield* usedBy(scope);
-    });
-  }
+export function createTaskUseStore(database: SqlDatabase): TaskUseStore {
+  return {
+    of: (scope) => database.read(() => usedBy(scope)),
+    add: (scope, bytes) =>
+      database.write(lockOf(scope), function* () {
+        yield* run(SQL.add, scope.tenant, scope.owner, bytes);
+        return yield* usedBy(scope);
+      }),
+  };
 }
 
 function* usedBy({ tenant, owner }: Scope): Query<number> {

@@ -23,43 +23,37 @@ const LOCK = 'traces';
 
 type TracedRow = TaskRow & { readonly traced: number };
 
-export class SqlTraceStore implements TraceStore {
-  readonly #database: SqlDatabase;
-  #isIndexed: boolean;
+export function createTraceStore(database: SqlDatabase): TraceStore {
+  let isIndexed = database.isShared;
+  return {
+    async listDue(limit) {
+      if (!isIndexed) await database.write(LOCK, () => run(SQL.index));
+      isIndexed = true;
+      const before = (await database.now()) - TRACE_AFTER_MS;
+      const sql = due(database.dialect);
+      const rows = await database.read(() => all<TracedRow>(sql, before, limit));
+      return rows.map((row) => ({ id: row.id, task: recordOf(row), exported: row.traced }));
+    },
 
-  constructor(database: SqlDatabase) {
-    this.#database = database;
-    this.#isIndexed = database.isShared;
-  }
+    async claim(worker) {
+      if (!database.isShared) return true;
+      const changes = await database.write(LOCK, (now) =>
+        run(SQL.claim, { worker, until: now + EXPORT_LEASE_MS, now }),
+      );
+      return changes === 1;
+    },
 
-  async listDue(limit: number): Promise<readonly DueTrace[]> {
-    if (!this.#isIndexed) await this.#database.write(LOCK, () => run(SQL.index));
-    this.#isIndexed = true;
-    const before = (await this.#database.now()) - TRACE_AFTER_MS;
-    const sql = due(this.#database.dialect);
-    const rows = await this.#database.read(() => all<TracedRow>(sql, before, limit));
-    return rows.map((row) => ({ id: row.id, task: recordOf(row), exported: row.traced }));
-  }
+    async release(worker) {
+      if (database.isShared) await database.write(LOCK, () => run(SQL.release, worker));
+    },
 
-  async claim(worker: string): Promise<boolean> {
-    if (!this.#database.isShared) return true;
-    const changes = await this.#database.write(LOCK, (now) =>
-      run(SQL.claim, { worker, until: now + EXPORT_LEASE_MS, now }),
-    );
-    return changes === 1;
-  }
-
-  async release(worker: string): Promise<void> {
-    if (this.#database.isShared) await this.#database.write(LOCK, () => run(SQL.release, worker));
-  }
-
-  async noteExported(traces: readonly DueTrace[]): Promise<void> {
-    await this.#database.write(LOCK, function* () {
-      for (const { id, task } of traces) {
-        yield* run(SQL.exported, task && !isTerminal(task.state) ? task.head : ALL, id);
-      }
-    });
-  }
+    async noteExported(traces) {
+      await database.write(LOCK, function* () {
+        for (const { id, task } of traces)
+          yield* run(SQL.exported, task && !isTerminal(task.state) ? task.head : ALL, id);
+      });
+    },
+  };
 }
 
 function recordOf(row: TaskRow): DueTrace['task'] {

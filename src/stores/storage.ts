@@ -2,8 +2,7 @@ import type { LangoError } from '../core/errors.js';
 import type { SqlDatabase } from '../core/sql.js';
 import type { PushStore } from './pushes.js';
 import type { SpendingStore } from './spending.js';
-import type { TaskUseStore } from './task-use.js';
-import type { RetentionStore, TaskStore } from './tasks.js';
+import type { RetentionStore, TaskStore, TaskUseStore } from './tasks.js';
 import type { TraceStore } from './traces.js';
 
 /** A database with the stores of the server. There is one implementation per kind of database. */

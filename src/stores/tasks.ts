@@ -119,7 +119,8 @@ export interface NewTask extends Pick<Submission, 'scope' | 'agent' | 'parentTas
   readonly givenContextId?: string | undefined;
   /** The other members of the request, for agents that read them. */
   readonly request?: JsonObject | undefined;
-  readonly isSame: IsSame;
+  /** Tells a repeat from a conflict. Called only for a message id that was used before. */
+  readonly isSame: (earlier: EarlierMessage) => boolean;
   /** A push config for the events after the message, stored in the same transaction. */
   readonly push?: NewPush | undefined;
   /** A task that would have to wait is refused with `too-many` when its owner has this many unfinished tasks at its level. */
@@ -134,9 +135,6 @@ export interface NewFork extends Pick<NewTask, 'scope' | 'id' | 'contextId' | 'g
   /** The events that follow, at least one. */
   readonly events: readonly NewEvent[];
 }
-
-/** Tells a repeat from a conflict. Called only for a message id that was used before. */
-type IsSame = (earlier: EarlierMessage) => boolean;
 
 /** An earlier message with the same id, and its task. */
 export interface EarlierMessage {
@@ -244,6 +242,14 @@ export interface RetentionStore {
    * transactions remove the rest, and after a crash the next call removes it.
    */
   remove(taskIds: readonly string[], forked?: boolean): Promise<readonly string[]>;
+}
+
+/** Stores what the tasks of each owner take in the database, in bytes of their events. The rules of `TaskStore` apply. */
+export interface TaskUseStore {
+  /** Resolves with the bytes of an owner; 0 for one that is not known. */
+  of(scope: Scope): Promise<number>;
+  /** Adds bytes and resolves with the sum. The removal of tasks subtracts them. */
+  add(scope: Scope, bytes: number): Promise<number>;
 }
 
 export const TASKS = new Contract<TaskStore>('task store');

@@ -1,9 +1,13 @@
+import { access, constants } from 'node:fs/promises';
 import type { Client, ClientBase, ClientConfig, Pool, PoolClient } from 'pg';
-import { loadPackage } from '../../core/errors.js';
+import { codeOf, LangoError, loadPackage } from '../../core/errors.js';
 import type { Outcome, Statement } from '../../core/sql.js';
-import { driverAddress, type DatabaseAddress } from './address.js';
 
-export interface ConnectionOptions extends DatabaseAddress {
+export interface ConnectionOptions {
+  /** As in libpq: postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=… */
+  readonly url: string;
+  /** The authorities that certify the server, PEM: `sslrootcert` for an address without one. */
+  readonly caFile?: string | undefined;
   /** The most connections at a time, besides one for notifications. */
   readonly connections: number;
   /** The most time that a statement may take. */
@@ -28,6 +32,11 @@ const NUMBERS: ReadonlySet<number> = new Set([20, 1700]);
 /** The types that stay text, because the stores parse JSON themselves. */
 const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802]);
 
+/** The modes of libpq that the driver can follow: it cannot fall back to a connection without TLS, or from one. */
+const MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'];
+/** The value of `sslrootcert` for the authorities of the machine. */
+const OF_SYSTEM = 'system';
+
 /** Loads the optional package pg, and creates the pool. Opens no connection yet. Rejects with `storage` for a wrong address. */
 export async function createDriver(options: ConnectionOptions): Promise<Driver> {
   const { default: pg } = await loadPackage('pg', () => import('pg'));
@@ -48,7 +57,7 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
     types: {
       getTypeParser: (type) => {
         if (NUMBERS.has(type)) return Number;
-        return JSON_TYPES.has(type) ? asText : (pg.types.getTypeParser(type) as (text: string) => unknown);
+        return JSON_TYPES.has(type) ? String : (pg.types.getTypeParser(type) as (text: string) => unknown);
       },
     },
   };
@@ -75,11 +84,55 @@ export async function createDriver(options: ConnectionOptions): Promise<Driver> 
   };
 }
 
-function ignore(): void {}
-
-function asText(text: string): string {
-  return text;
+/**
+ * Makes the address for the driver, whose `sslmode` then means what it means in libpq. Rejects with `storage` for a mode
+ * that it cannot follow, and for a file of authorities that cannot be read.
+ */
+async function driverAddress({ url, caFile }: Pick<ConnectionOptions, 'url' | 'caFile'>): Promise<string> {
+  const [start = '', query = ''] = url.split(/\?(.*)/s);
+  const parameters = new URLSearchParams(query);
+  if (caFile !== undefined && !parameters.has('sslrootcert')) {
+    parameters.set('sslrootcert', caFile);
+    if (!parameters.has('sslmode')) parameters.set('sslmode', 'verify-full');
+  }
+  if (parameters.get('sslrootcert') === OF_SYSTEM) {
+    parameters.delete('sslrootcert');
+    parameters.set('sslmode', 'verify-full');
+  }
+  const [mode, file] = [parameters.get('sslmode'), parameters.get('sslrootcert')];
+  if (mode !== null) {
+    assertMode(mode, file);
+    parameters.set('uselibpqcompat', 'true');
+  }
+  if (file !== null) await assertReadable(file);
+  return parameters.size === 0 ? start : `${start}?${parameters.toString()}`;
 }
+
+function assertMode(mode: string, file: string | null): void {
+  const refuse = (text: string, hint: string) => new LangoError('storage', text, { hint });
+  if (!MODES.includes(mode))
+    throw refuse(
+      `sslmode=${mode} is not supported.`,
+      `Use one of these in storage.url: ${MODES.join(', ')}.`,
+    );
+  if (mode !== 'verify-ca' || file !== null) return;
+  const hint = 'Set storage.caFile, or sslrootcert in storage.url, or use sslmode=verify-full.';
+  throw refuse('sslmode=verify-ca needs a file of authorities.', hint);
+}
+
+async function assertReadable(file: string): Promise<void> {
+  try {
+    await access(file, constants.R_OK);
+  } catch (cause) {
+    const text = `The file of the authorities of PostgreSQL cannot be read (${codeOf(cause)}): ${file}`;
+    throw new LangoError('storage', text, {
+      hint: 'Correct storage.caFile, or sslrootcert in storage.url.',
+      cause,
+    });
+  }
+}
+
+function ignore(): void {}
 
 interface Compiled {
   readonly text: string;

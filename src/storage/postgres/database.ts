@@ -64,7 +64,7 @@ export class PostgresDatabase implements SqlDatabase {
   readonly dialect = DIALECT;
   readonly isShared = true;
   readonly #driver: Driver;
-  readonly #logger: Logger;
+  readonly #options: DatabaseOptions;
   readonly #isPrepared: boolean;
   /** Writes under one lock wait here, so that each does not hold a connection while it waits. */
   readonly #locks = new KeyedMutex();
@@ -73,14 +73,12 @@ export class PostgresDatabase implements SqlDatabase {
   #problem: LangoError | undefined;
   /** Set for good once a newer version of the program changed the tables, so that a statement failed. */
   #newer: LangoError | undefined;
-  readonly #findNewer: DatabaseOptions['findNewer'];
   #probe: NodeJS.Timeout | undefined;
 
-  constructor(driver: Driver, { pooling, logger, findNewer }: DatabaseOptions) {
+  constructor(driver: Driver, options: DatabaseOptions) {
     this.#driver = driver;
-    this.#findNewer = findNewer;
-    this.#logger = logger;
-    this.#isPrepared = pooling === 'session';
+    this.#options = options;
+    this.#isPrepared = options.pooling === 'session';
     driver.pool.on('error', (error) => this.#onFailure(error));
   }
 
@@ -186,10 +184,10 @@ export class PostgresDatabase implements SqlDatabase {
   /** Whether a statement failed because a newer version changed the tables. Later work then rejects at once. */
   async #meetsNewer(error: unknown): Promise<boolean> {
     if (this.#newer || isFaultOfDatabase(error) || mayRepeat(error)) return this.#newer !== undefined;
-    const found = await this.#findNewer().catch(() => undefined);
+    const found = await this.#options.findNewer().catch(() => undefined);
     if (found && !this.#newer) {
       this.#newer = found;
-      this.#logger.error(found.message, { error: errorText(error), hint: found.hint });
+      this.#options.logger.error(found.message, { error: errorText(error), hint: found.hint });
     }
     return found !== undefined;
   }
@@ -199,14 +197,15 @@ export class PostgresDatabase implements SqlDatabase {
     this.#problem = undefined;
     clearTimeout(this.#probe);
     this.#probe = undefined;
-    this.#logger.info('the database can be used again');
+    this.#options.logger.info('the database can be used again');
   }
 
   /** Logs an error. When the database as a whole fails, notes that and tries it from time to time. */
   #onFailure(error: unknown): void {
     const failure = storageError(error);
     const isNew = this.#problem?.message !== failure.message;
-    if (isNew) this.#logger.error('the database failed', { error: errorText(error), hint: failure.hint });
+    if (isNew)
+      this.#options.logger.error('the database failed', { error: errorText(error), hint: failure.hint });
     if (!isFaultOfDatabase(error) || !this.#isOpen) return;
     this.#problem = failure;
     this.#probe ??= setTimeout(() => {

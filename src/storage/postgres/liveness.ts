@@ -34,6 +34,8 @@ const MIN_CHECK_MS = 400;
  */
 export class Liveness {
   readonly #options: LivenessOptions;
+  /** Whether this process gets notifications of events that other processes append. */
+  readonly hasNotifications: boolean;
   #lock = randomInt(1, LARGEST_LOCK);
   /** The names of this process in leases. */
   readonly #workers = new Map<string, Promise<unknown>>();
@@ -47,16 +49,12 @@ export class Liveness {
 
   constructor(options: LivenessOptions) {
     this.#options = options;
-  }
-
-  /** Whether this process gets notifications of events that other processes append. */
-  get hasNotifications(): boolean {
-    return this.#options.hasSession;
+    this.hasNotifications = options.hasSession;
   }
 
   /** Opens the session. Rejects when the database cannot be reached. A session that ends later is opened again. */
   async open(): Promise<void> {
-    if (!this.#options.hasSession) return;
+    if (!this.hasNotifications) return;
     const session = await this.#options.driver.connect();
     let hasEnded = false;
     session.once('end', () => {
@@ -82,7 +80,7 @@ export class Liveness {
 
   /** Registers the name of a worker. Call it before the first lease to that name. */
   async add(worker: string): Promise<void> {
-    if (!this.#options.hasSession || worker === '') return;
+    if (!this.hasNotifications || worker === '') return;
     const known = this.#workers.get(worker) ?? this.#register(worker);
     this.#workers.set(worker, known);
     try {
@@ -137,7 +135,7 @@ export class Liveness {
   /** Notifies the listeners of this process, and later other processes, of events that this process has committed. */
   announce(taskId: string, head: number): void {
     this.#options.listeners.notify(taskId, head);
-    if (!this.#options.hasSession) return;
+    if (!this.hasNotifications) return;
     if (this.#collected.size < MAX_COLLECTED) this.#collected.set(taskId, head);
     this.#sendSoon();
   }

@@ -3,14 +3,14 @@ import { errorText, LangoError } from '../../core/errors.js';
 import { newId } from '../../core/ids.js';
 import type { Logger } from '../../core/logger.js';
 import type { Storage } from '../../stores/storage.js';
-import { purgePushes, SqlPushStore } from '../push-store.js';
+import { createPushStore, purgePushes } from '../push-store.js';
 import { RecentEvents } from '../recent-events.js';
-import { SqlRetentionStore } from '../retention.js';
-import { SqlSpendingStore } from '../spending-store.js';
-import { SqlTaskUseStore } from '../task-use-store.js';
-import { SqlTraceStore } from '../trace-store.js';
+import { createRetentionStore } from '../retention.js';
+import { createSpendingStore } from '../spending-store.js';
+import { createTaskUseStore } from '../task-use-store.js';
+import { createTraceStore } from '../trace-store.js';
 import { AppendListeners } from '../append-listeners.js';
-import type { TaskLimits } from '../task-events.js';
+import type { TaskLimits } from '../task-store.js';
 import { guardSteps, stepsAfter, type CapabilityTables } from '../capability-tables.js';
 import { createDriver, type ConnectionOptions, type Driver } from './connection.js';
 import { BEGIN, LOCK_CLASS, PostgresDatabase } from './database.js';
@@ -50,19 +50,18 @@ export async function openPostgresStorage(options: StorageOptions): Promise<Stor
     liveness = new Liveness({ driver, database, listeners, channel, hasSession, logger });
     await liveness.open();
     await database.write('pushes', purgePushes);
-    const pushes = new SqlPushStore(database, liveness);
     const recent = new RecentEvents();
-    const parts = { pushes, recent, listeners, liveness, eventBytes, messageIdMs };
+    const parts = { recent, listeners, processes: liveness, eventBytes, messageIdMs };
     return {
       nodeId,
       problem: () => database.problem,
       database,
       tasks: new PostgresTaskStore(database, parts),
-      retention: new SqlRetentionStore(database, { recent, counts: undefined, forgetMessage }),
-      pushes,
-      spending: new SqlSpendingStore(database),
-      taskUse: new SqlTaskUseStore(database),
-      traces: new SqlTraceStore(database),
+      retention: createRetentionStore(database, { recent, counts: undefined, forgetMessage }),
+      pushes: createPushStore(database, liveness),
+      spending: createSpendingStore(database),
+      taskUse: createTaskUseStore(database),
+      traces: createTraceStore(database),
       close,
     };
   } catch (error) {
@@ -79,20 +78,16 @@ export async function migrate(
   const client = await pool.connect();
   try {
     await client.query(`${BEGIN}; SELECT pg_advisory_xact_lock(${LOCK_CLASS}, 0)`);
-    const isEmpty = (await client.query("SELECT 1 WHERE to_regclass('meta') IS NULL")).rowCount === 1;
-    await assertServer(client, isEmpty, logger);
-    const meta = async (key: string) => {
-      const sql = 'SELECT value FROM meta WHERE key = $1';
-      return (await client.query<{ readonly value: string }>(sql, [key])).rows[0]?.value;
-    };
-    const version = isEmpty ? 0 : Number(await meta('schema'));
+    const facts = await factsOf(client);
+    assertServer(facts, logger);
+    const version = facts.made ? Number(await metaOf(client, 'schema')) : 0;
     assertKnown(version);
     for (const sql of MIGRATIONS.slice(version)) await client.query(sql);
     const set = 'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key)';
     await client.query(`${set} DO UPDATE SET value = excluded.value`, ['schema', String(MIGRATIONS.length)]);
     await client.query(`${set} DO NOTHING`, ['node', newId()]);
     for (const one of tables) await migrateCapability(client, one);
-    const nodeId = await meta('node');
+    const nodeId = await metaOf(client, 'node');
     await client.query('COMMIT');
     if (version > 0 && version < MIGRATIONS.length)
       logger.info('database schema upgraded', { from: version, to: MIGRATIONS.length });
@@ -154,18 +149,14 @@ async function migrateCapability(client: PoolClient, { name, postgres, isForeign
 }
 
 /** Refuses an old server, and another encoding for new tables; for tables that are there, it is told in the log. */
-async function assertServer(client: PoolClient, isEmpty: boolean, logger: Logger): Promise<void> {
-  const { rows } = await client.query<Readonly<Record<'version' | 'encoding', string>>>(
-    "SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding",
-  );
-  const { version, encoding } = rows[0]!;
+function assertServer({ version, encoding, made }: Facts, logger: Logger): void {
   const problem = serverProblem(version);
   if (problem !== undefined)
     throw new LangoError('storage', problem, { hint: 'Let storage.url name a newer server.' });
   if (encoding === 'UTF8') return;
   const text = `The database of storage.url has the encoding ${encoding}, which does not hold every letter.`;
   const hint = 'Create one with: createdb --encoding=UTF8 --locale=C.UTF-8 --template=template0 NAME';
-  if (isEmpty) throw new LangoError('storage', text, { hint });
+  if (!made) throw new LangoError('storage', text, { hint });
   logger.warn(text, { hint: `${hint}. Then copy this one with pg_dump.` });
 }
 
@@ -177,4 +168,52 @@ function assertKnown(version: number): void {
   throw new LangoError('storage', text, {
     hint: 'Start that version or a later one, or name another database in storage.url.',
   });
+}
+
+const FACTS = `SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding,
+  current_setting('data_checksums') AS checksums, current_database() AS name, pg_is_in_recovery() AS standby,
+  to_regclass('meta') IS NOT NULL AS made`;
+
+interface Facts extends Readonly<Record<'version' | 'encoding' | 'checksums' | 'name', string>> {
+  readonly standby: boolean;
+  /** Whether the tables are there. */
+  readonly made: boolean;
+}
+
+async function factsOf(client: Pick<PoolClient, 'query'>): Promise<Facts> {
+  return (await client.query<Facts>(FACTS)).rows[0]!;
+}
+
+async function metaOf(client: Pick<PoolClient, 'query'>, key: string): Promise<string | undefined> {
+  const { rows } = await client.query<{ readonly value: string }>('SELECT value FROM meta WHERE key = $1', [
+    key,
+  ]);
+  return rows[0]?.value;
+}
+
+/**
+ * Describes a database without changing it: `text` names the server and the database, without the password, and `problem` is
+ * the reason why a server could not use it. Rejects with `LangoError` `storage` with advice if it cannot be reached.
+ */
+export async function inspectPostgres(options: ConnectionOptions) {
+  const { pool } = await createDriver(options);
+  try {
+    const { version, checksums, name, standby, made } = await factsOf(pool);
+    const schema = made ? Number(await metaOf(pool, 'schema')) : 0;
+    const tables = made ? `schema ${schema}` : 'its tables are created at the first start';
+    return {
+      text: `PostgreSQL ${version}, database ${name}, ${tables}, page checksums ${checksums}`,
+      problem: serverProblem(version) ?? problemOf(schema, standby),
+    };
+  } catch (error) {
+    throw openingError(error);
+  } finally {
+    await pool.end().catch(() => undefined);
+  }
+}
+
+function problemOf(schema: number, isStandby: boolean): string | undefined {
+  if (isStandby) return 'It is a standby and accepts no writes. Let storage.url name the primary.';
+  if (schema <= MIGRATIONS.length) return undefined;
+  return `It was made by a newer version of Lango: schema ${schema} > ${MIGRATIONS.length}. Use that version or a later one.`;
 }

@@ -1,10 +1,10 @@
 import { LEASE_MS, LEASE_RENEW_MS, type Fence } from '../../stores/tasks.js';
-import { first, run, type Outcome, type Query, type Statement } from '../../core/sql.js';
+import { all, column, first, run, type Query, type Statement } from '../../core/sql.js';
 import { isTerminal } from '../../core/task.js';
 import { deflated, type Chain } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
-import type { TaskRow } from '../rows.js';
-import { keyOfSent, type EncodedBatch, type Inbox, type SentMessage } from '../task-changes.js';
+import type { EncodedBatch, TaskRow } from '../rows.js';
+import { keyOfSent, type Inbox, type SentMessage } from '../task-changes.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
 
 const NUMBERS: readonly string[] = ['level', 'head', 'expires_at'];
@@ -24,12 +24,12 @@ const ACCEPTED_COLUMNS = TASK_COLUMNS.map(
 const ACCEPT = `
   WITH ${CLOCK}, sent AS MATERIALIZED (
     SELECT * FROM json_to_recordset(CAST(@tasks AS json))
-      AS sent(${ACCEPTED_COLUMNS.join(', ')}, inbox text, leased boolean, ended boolean, events json)
+      AS sent(${ACCEPTED_COLUMNS.join(', ')}, inbox text, known_ms bigint, leased boolean, ended boolean, events json)
   ), received AS (
     INSERT INTO inbox (key, task, seq, at) SELECT decode(inbox, 'hex'), id, 1, now FROM sent, clock
     ON CONFLICT (key) DO UPDATE
       SET task = excluded.task, seq = excluded.seq, at = excluded.at
-      WHERE CAST(@context_known AS INTEGER) = 0 AND inbox.at <= excluded.at - @known_ms
+      WHERE inbox.at <= excluded.at - (SELECT known_ms FROM sent WHERE id = excluded.task)
     RETURNING task
   ), task AS (
     INSERT INTO tasks (${TASK_COLUMNS.join(', ')},
@@ -50,6 +50,8 @@ const ACCEPT = `
 export interface Acceptance extends Pick<TaskRow, (typeof TASK_COLUMNS)[number]> {
   /** The key of the message, in hexadecimal digits. */
   readonly inbox: string;
+  /** The time after which the message is forgotten; null for one that names a context. */
+  readonly known_ms: number | null;
   readonly leased: boolean;
   readonly ended: boolean;
   readonly events: readonly PackedRow[];
@@ -57,12 +59,11 @@ export interface Acceptance extends Pick<TaskRow, (typeof TASK_COLUMNS)[number]>
 
 export type AcceptedRow = Pick<TaskRow, 'id' | 'key' | 'created_at'>;
 
-/** Accepts messages that all name a context, or none. A message without one is forgotten after `knownMs`. */
-export function accept(tasks: readonly Acceptance[], isNamed: boolean, knownMs: number): Statement {
+export function accept(tasks: readonly Acceptance[]): Statement {
   const text = JSON.stringify(tasks);
   // Only characters that no text of PostgreSQL holds are written so, and those of the events, which are JSON already.
   const sent = text.includes('\\u') ? JSON.stringify(tasks, asText) : text;
-  return { sql: ACCEPT, values: [{ tasks: sent, context_known: isNamed ? 1 : 0, known_ms: knownMs }] };
+  return { sql: ACCEPT, values: [{ tasks: sent }] };
 }
 
 /** Replaces U+0000 and halves of surrogate pairs, which JSON keeps and PostgreSQL refuses, as in any other parameter. */
@@ -75,27 +76,11 @@ export interface Append {
   readonly batch: EncodedBatch;
 }
 
-/** Makes several appends, of one task each. Returns a row for each that its fence allowed. See migrations.ts. */
-export const APPEND = `SELECT item, new_head AS head, at AS now FROM lango_append(${LEASE_MS}, @ids, @epochs, @counts, @steps,
+/** Returns a row for each append that its fence allowed. See migrations.ts. */
+const APPEND = `SELECT item, new_head AS head, at AS now FROM lango_append(${LEASE_MS}, @ids, @epochs, @counts, @steps,
   @states, @messages, @expiries, @run_ends, @task_ends, @items, @seqs, @authors, @types, @bodies, @deflated)`;
 
-/** The rows of an append, and the chain after them. See ../deflated.ts. */
-export interface AppendRows {
-  readonly rows: readonly (PackedRow & { readonly deflated: Buffer | null })[];
-  readonly chain: Chain;
-}
-
-export function appendRows({ batch }: Append, before: Chain = []): AppendRows {
-  let chain = before;
-  const rows = packed(batch.events, 0).map((row) => {
-    const [short, next] = deflated(row, chain);
-    chain = next;
-    return { ...row, ...short };
-  });
-  return { rows, chain };
-}
-
-/** The chains of the rows that were written with a fence. Only who has the fence writes rows of a chain. */
+/** The chains of the rows that were written with a fence. Only who has the fence writes rows of a chain. See ../deflated.ts. */
 const CHAINS = new WeakMap<Fence, Chain>();
 
 /** The task after an append, with times by the store's clock. */
@@ -103,14 +88,23 @@ export interface Appended extends Pick<TaskRow, 'head'> {
   readonly now: number;
 }
 
+/** The rows of an append, and the chain after them. */
+function appendRows({ fence, batch }: Append) {
+  let chain = CHAINS.get(fence) ?? [];
+  const rows = packed(batch.events, 0).map((row) => {
+    const [short, next] = deflated(row, chain);
+    chain = next;
+    return { ...row, ...short };
+  });
+  return { fence, batch, rows, chain };
+}
+
 /** Makes appends to one task each. The result of one whose task has another epoch, or has ended, is undefined. */
-export async function appendAll(
-  appends: readonly Append[],
-  ask: (statement: Statement) => Promise<Outcome>,
-): Promise<readonly (Appended | undefined)[]> {
-  const packed = appends.map((one) => ({ ...one, ...appendRows(one, CHAINS.get(one.fence)) }));
-  const { rows } = await ask({ sql: APPEND, values: [appendValues(packed)] });
-  const found = new Map((rows as readonly (Appended & { item: number })[]).map((row) => [row.item, row]));
+export function* appendAll(appends: readonly Append[]): Query<readonly (Appended | undefined)[]> {
+  const packed = appends.map(appendRows);
+  const found = new Map<number, Appended>();
+  for (const row of yield* all<Appended & { readonly item: number }>(APPEND, appendValues(packed)))
+    found.set(row.item, row);
   return packed.map(({ fence, chain }, index) => {
     const appended = found.get(index + 1);
     if (appended) CHAINS.set(fence, chain);
@@ -119,7 +113,7 @@ export async function appendAll(
 }
 
 /** The values of `APPEND`: a list for each column of the appends, and of the rows of their events. */
-export function appendValues(appends: readonly (Append & Pick<AppendRows, 'rows'>)[]) {
+function appendValues(appends: readonly ReturnType<typeof appendRows>[]) {
   const rows = appends.flatMap((append, index) => append.rows.map((row) => ({ ...row, item: index + 1 })));
   const changes = appends.map(({ batch }) => batch.change);
   const flag = (value: boolean) => (value ? 1 : 0);
@@ -194,27 +188,35 @@ export const FREE_DEAD = `
   SELECT name FROM dead`;
 
 /** The keys of new messages, each of which is looked for and then stored. */
-const KEYS = new WeakMap<SentMessage, Buffer>();
+const KEYS = new WeakMap<SentMessage, string>();
 
-export function keptKeyOf(sent: SentMessage): Buffer {
-  const key = KEYS.get(sent) ?? Buffer.from(keyOfSent(sent), 'hex');
+export function keptKeyOf(sent: SentMessage): string {
+  const key = KEYS.get(sent) ?? keyOfSent(sent);
   KEYS.set(sent, key);
   return key;
+}
+
+const KNOWN = "SELECT encode(key, 'hex') FROM inbox WHERE key = ANY(@keys::bytea[])";
+
+/** Whether messages with these keys may have been sent before: nearly none of them was. */
+export function* areKnown(keys: readonly string[]): Query<readonly boolean[]> {
+  const known = yield* column<string>(KNOWN, { keys: keys.map((key) => `\\x${key}`) });
+  return keys.map((key) => known.includes(key));
 }
 
 /** Makes the inbox. It forgets the ids of messages without a context after `knownMs` of the database's clock. */
 export const inboxOf = (knownMs: number): Inbox => ({
   find(sent) {
     const sql = `SELECT task, seq FROM inbox
-      WHERE key = ? AND (CAST(? AS INTEGER) = 1 OR at > lango_now() - CAST(? AS BIGINT))`;
+      WHERE key = decode(?, 'hex') AND (CAST(? AS INTEGER) = 1 OR at > lango_now() - CAST(? AS BIGINT))`;
     return first(sql, keptKeyOf(sent), (sent.givenContextId ?? '') === '' ? 0 : 1, knownMs);
   },
   add(sent, { id, head }, { now }) {
-    const sql = 'INSERT INTO inbox (key, task, seq, at) VALUES (?, ?, ?, ?)';
+    const sql = "INSERT INTO inbox (key, task, seq, at) VALUES (decode(?, 'hex'), ?, ?, ?)";
     return run(sql, keptKeyOf(sent), id, head, now);
   },
 });
 
 /** Removes a message by its key, unless it has become another task since. */
 export const forgetMessage = (key: string, { id }: Pick<TaskRow, 'id'>): Query<number> =>
-  run('DELETE FROM inbox WHERE key = ? AND task = ?', Buffer.from(key, 'hex'), id);
+  run("DELETE FROM inbox WHERE key = decode(?, 'hex') AND task = ?", key, id);

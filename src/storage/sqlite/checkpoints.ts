@@ -29,7 +29,8 @@ const WORKER = new URL(`./checkpoint-entry${extname(import.meta.url)}`, import.m
  */
 export class Checkpoints {
   readonly #database: Database.Database;
-  readonly #state: Database.Statement<[], WalState>;
+  /** The sizes of the log and of its checkpointed part, in pages. */
+  readonly #state: Database.Statement<[], { readonly log: number; readonly checkpointed: number }>;
   readonly #logger: Logger;
   #thread: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -101,10 +102,4 @@ export class Checkpoints {
       error: errorText(error),
     });
   }
-}
-
-/** Sizes in pages. */
-interface WalState {
-  readonly log: number;
-  readonly checkpointed: number;
 }

@@ -20,6 +20,8 @@ export interface ConnectionOptions extends Opening {
   readonly synchronous: 'normal' | 'full';
   /** The tables of capabilities, which are made or brought up to date. Default: none; those that are there stay. */
   readonly tables?: readonly CapabilityTables[];
+  /** The store's clock, in milliseconds since the epoch. Default: the machine's. */
+  readonly now?: () => number;
 }
 
 interface Connection {
@@ -28,7 +30,7 @@ interface Connection {
   /** The checks and the mark around each commit; undefined in memory. */
   readonly hooks: CommitHooks | undefined;
   /** Checkpoints the write-ahead log into the database file, and releases the lock of this process. */
-  close(): void;
+  readonly close: () => void;
 }
 
 /** Older versions could reset the WAL while it was being read (https://sqlite.org/wal.html#walresetbug). */

@@ -51,8 +51,11 @@ export function assertWhole(database: Database.Database, opening: Opening): void
   }
   const inconsistent = problemOfRecords(database);
   if (inconsistent !== undefined) refuse(opening, `The records of tasks are damaged: ${inconsistent}.`);
-  const torn = database.prepare<[], TornTask>(TORN).all();
-  if (torn.length > 0) refuse(opening, `Entries of ${torn.length} tasks are missing: ${describeTorn(torn)}.`);
+  const torn = database.prepare<[], { id: string; head: number; last: number }>(TORN).all();
+  if (torn.length === 0) return;
+  const named = torn.slice(0, MAX_NAMED).map(({ id, head, last }) => `${id} has ${last} of ${head}`);
+  if (torn.length > MAX_NAMED) named.push('…');
+  refuse(opening, `Entries of ${torn.length} tasks are missing: ${named.join(', ')}.`);
 }
 
 /** Compares the records with their indexes: a changed bit in either hides tasks. `lango doctor` checks larger databases. */
@@ -90,19 +93,6 @@ export function missingCommits(database: Database.Database, mark: ReturnType<typ
 export function countCommits(database: Database.Database): number {
   const text = database.prepare<[], string>("SELECT value FROM meta WHERE key = 'commits'").pluck().get();
   return Number(text ?? 0);
-}
-
-interface TornTask {
-  readonly id: string;
-  /** The number of its entries according to its record. */
-  readonly head: number;
-  /** The number of the last entry that the database holds. */
-  readonly last: number;
-}
-
-function describeTorn(torn: readonly TornTask[]): string {
-  const named = torn.slice(0, MAX_NAMED).map(({ id, head, last }) => `${id} has ${last} of ${head}`);
-  return named.join(', ') + (torn.length > MAX_NAMED ? ', …' : '');
 }
 
 function refuse({ acceptDamage, logger }: Opening, text: string): void {

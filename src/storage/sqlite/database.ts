@@ -13,11 +13,6 @@ import { openConnection, type ConnectionOptions } from './connection.js';
 import { storageError } from './failure.js';
 import { GroupCommit, type Work } from './group-commit.js';
 
-export interface DatabaseOptions extends ConnectionOptions {
-  /** The store's clock, in milliseconds since the epoch. Default: the machine's. */
-  readonly now?: () => number;
-}
-
 const DIALECT: Dialect = {
   name: 'sqlite',
   member: (column, name) => `${column} ->> '$.${name}'`,
@@ -50,13 +45,13 @@ export class SqliteDatabase implements SqlDatabase {
   readonly #disconnect: () => void;
   #isOpen = true;
 
-  constructor(options: DatabaseOptions) {
-    const connection = openConnection(options);
-    this.handle = connection.database;
-    this.nodeId = connection.nodeId;
+  constructor(options: ConnectionOptions) {
+    const { database, nodeId, hooks, close } = openConnection(options);
+    this.handle = database;
+    this.nodeId = nodeId;
     this.clock = options.now ?? Date.now;
-    this.#commits = new GroupCommit(connection.database, options.logger, connection.hooks);
-    this.#disconnect = () => connection.close();
+    this.#commits = new GroupCommit(database, options.logger, hooks);
+    this.#disconnect = close;
   }
 
   /** Why the last commit failed; undefined after a commit. */

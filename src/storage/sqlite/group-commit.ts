@@ -41,14 +41,10 @@ class Pending {
     }
   }
 
-  /** Settles the promise, after the commit. */
-  settle(): void {
-    if (this.#error) this.#reject(this.#error);
+  /** Settles the promise, after the commit, or with the failure of the transaction. */
+  settle(failure = this.#error): void {
+    if (failure) this.#reject(failure);
     else this.#resolve(this.#result);
-  }
-
-  fail(error: LangoError): void {
-    this.#reject(error);
   }
 }
 
@@ -80,13 +76,14 @@ const PROBE = "UPDATE meta SET value = value WHERE key = 'commits'";
  * database, writes wait without blocking.
  */
 export class GroupCommit {
-  readonly #transact: (group: readonly Pending[]) => Committed;
+  /** Its number is undefined for a transaction that changed nothing. */
+  readonly #transact: (group: readonly Pending[]) => { touched: Touched; number: NumberRow | undefined };
   /** Called after each commit, once per task, with the events that the task got. */
   readonly listeners: AppendListeners<readonly StoredEvent[]>;
   readonly #logger: Logger;
   readonly #checkpoints: Checkpoints;
   readonly #hooks: CommitHooks;
-  readonly #probe: () => void;
+  readonly #probe: Database.Statement;
   readonly #begin: Record<'read' | 'write' | 'commit' | 'rollback', Database.Statement>;
   #pending: Pending[] = [];
   /** Whether the transaction of this turn is open, with nothing written yet. */
@@ -108,9 +105,8 @@ export class GroupCommit {
     this.#checkpoints = new Checkpoints(database, logger);
     database.prepare(COUNT).run();
     const next = database.prepare<[number], NumberRow>(NEXT);
-    const probe = database.prepare(PROBE);
-    this.#probe = () => void probe.run();
     const prepare = (sql: string): Database.Statement => database.prepare(sql);
+    this.#probe = prepare(PROBE);
     this.#begin = {
       ...{ read: prepare('BEGIN'), write: prepare('BEGIN IMMEDIATE') },
       ...{ commit: prepare('COMMIT'), rollback: prepare('ROLLBACK') },
@@ -196,7 +192,7 @@ export class GroupCommit {
       }
       const failure = storageError(error);
       this.#onFailure(failure, error);
-      for (const pending of group) pending.fail(failure);
+      for (const pending of group) pending.settle(failure);
       return touched;
     }
   }
@@ -236,19 +232,16 @@ export class GroupCommit {
     if (!isFaultOfDatabase(error)) return;
     this.#problem = failure;
     clearTimeout(this.#nextProbe);
-    this.#nextProbe = setTimeout(() => void this.run(this.#probe).catch(() => undefined), PROBE_MS).unref();
+    this.#nextProbe = setTimeout(
+      () => void this.run(() => this.#probe.run()).catch(() => undefined),
+      PROBE_MS,
+    ).unref();
   }
 }
 
 interface NumberRow {
   readonly commits: number;
   readonly changes: number;
-}
-
-interface Committed {
-  readonly touched: Touched;
-  /** Undefined for a transaction that changed nothing. */
-  readonly number: NumberRow | undefined;
 }
 
 /** Whether an error has nothing to do with the writes of the transaction, so that each alone would fail too. */

@@ -1,7 +1,6 @@
 import { all, first, run, type Query } from '../../core/sql.js';
 import { keyOfSent, type Inbox, type Received, type SentMessage, type TaskContext } from '../task-changes.js';
-import { DAY_MS } from '../task-events.js';
-import type { TaskRow } from '../rows.js';
+import { DAY_MS, type TaskRow } from '../rows.js';
 import type { SqliteDatabase } from './database.js';
 
 /** The number of new messages that are moved together: the more there are, the more of them share a page of `inbox`. */

@@ -7,7 +7,7 @@ import type { MovedTable, MoveSource } from '../moving.js';
 import { MOVE_ALL } from './inbox.js';
 import { openConnection, type ConnectionOptions } from './connection.js';
 import { openSqliteStorage } from './storage.js';
-import { LAST_KEY } from './task-writes.js';
+import { LAST_KEY } from './task-store.js';
 
 /** The tables to move. `meta` and `capabilities` stay behind, since PostgreSQL has its own. */
 const TABLES = `SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'
@@ -23,14 +23,12 @@ const CONVERTED: Readonly<Record<string, string>> = {
 /** The columns that PostgreSQL does not have. `inbox` has the messages of all tasks by then. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['tasks.sent']);
 
-interface MoveSourceOptions extends ConnectionOptions {
-  readonly tables: readonly CapabilityTables[];
-}
-
 /**
  * Opens a database to move its rows. As at a start, brings its schema up to date and frees the leases of a crash. Rejects with `LangoError` `not-found` or `storage`, with advice, when it is missing, damaged or in use.
  */
-export async function openMoveSource(options: MoveSourceOptions): Promise<MoveSource> {
+export async function openMoveSource(
+  options: ConnectionOptions & { readonly tables: readonly CapabilityTables[] },
+): Promise<MoveSource> {
   if (!existsSync(options.file)) {
     throw new LangoError('not-found', `There is no database ${options.file}.`, {
       hint: 'Name the file of the embedded database: lango migrate --from sqlite:FILE',

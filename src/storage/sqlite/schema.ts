@@ -1,6 +1,6 @@
 /** The tables of the first version of the database that was released. See migrations.ts for what came after. */
 
-import { PUSH_CONFIGS } from '../tables.js';
+import { PUSH_CONFIGS, TASK_COLUMNS } from '../tables.js';
 
 /** SQLite's application id of Lango's files: "LNGO". A file with tables and another id belongs to another program. */
 export const APPLICATION_ID = 0x4c4e474f;
@@ -15,29 +15,7 @@ const TASKS = `
   -- The key stands for the id where rows are many. It rises with each new task; none gets that of a task that is gone.
   CREATE TABLE tasks (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    tenant TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    context TEXT NOT NULL,
-    parent TEXT,
-    authority TEXT NOT NULL,
-    level INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    status_message TEXT,
-    status_at INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    head INTEGER NOT NULL,
-    epoch INTEGER NOT NULL,
-    lease_by TEXT,
-    lease_until INTEGER NOT NULL,
-    -- How often a process ended without a stop while it had the lease, since the task last recorded a step.
-    crashes INTEGER NOT NULL,
-    -- When the first of its open questions runs out.
-    expires_at INTEGER,
-    cancel_requested INTEGER NOT NULL,
-    -- Tasks with this key or a larger one were accepted after the end of the task. NULL until it ends.
-    ended_before INTEGER
+${TASK_COLUMNS}
   ) STRICT;
 
   -- Lists: an agent's tasks, all or those in one state.

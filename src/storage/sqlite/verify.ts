@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { soundEventsIn, type EventRow } from '../event-rows.js';
+import { soundEventsIn, type TaskEventRow } from '../event-rows.js';
 import { toTaskRecord, type TaskRow } from '../rows.js';
 import { errorText } from '../../core/errors.js';
 import type { EventBody } from '../../core/task.js';
@@ -32,7 +32,6 @@ const EVENTS =
 /** Forks of tasks that are gone, or have fewer events. */
 const ORPHANS = `SELECT fork.id, fork.fork_of AS of FROM tasks AS fork LEFT JOIN tasks AS task ON task.id = fork.fork_of
   WHERE fork.fork_of IS NOT NULL AND (task.id IS NULL OR task.head < fork.fork_at)`;
-type Orphan = Readonly<{ id: string; of: string }>;
 const REFERENCE = '"from":["';
 
 /**
@@ -74,11 +73,13 @@ function* problemsIn(database: Database.Database): Generator<string> {
     .prepare("SELECT 1 FROM pragma_table_info('tasks') WHERE name = 'fork_at'")
     .get();
   const tornTasks = torn(knowsForks ? 'coalesce(t.fork_at, 0)' : '0');
-  for (const { id, head, count } of database.prepare<[], TornRow>(tornTasks).iterate())
+  for (const { id, head, count } of database
+    .prepare<[], { id: string; head: number; count: number }>(tornTasks)
+    .iterate())
     yield `Task ${id} has ${count} of ${head} entries.`;
   for (const row of database.prepare<[], TaskRow>('SELECT * FROM tasks').iterate())
     yield* thrownBy(() => toTaskRecord(row));
-  const orphans = knowsForks ? database.prepare<[], Orphan>(ORPHANS).iterate() : [];
+  const orphans = knowsForks ? database.prepare<[], { id: string; of: string }>(ORPHANS).iterate() : [];
   for (const { id, of } of orphans) yield `Task ${id} shares events of task ${of}, which are gone.`;
   const lost = new Set<string>();
   const isKept = database.prepare<[string], number>('SELECT 1 FROM tasks WHERE id = ?').pluck();
@@ -92,8 +93,6 @@ function* problemsIn(database: Database.Database): Generator<string> {
   yield* lost;
 }
 
-type TaskEventRow = EventRow & { readonly task: string };
-
 /** Returns the ids of the tasks whose entries the events of a row repeat. */
 function originsIn(row: TaskEventRow): readonly string[] {
   const repeating = soundEventsIn(row.task, row).filter(({ body }) => body.includes(REFERENCE));
@@ -101,12 +100,6 @@ function originsIn(row: TaskEventRow): readonly string[] {
     const parsed = JSON.parse(body) as EventBody;
     return 'from' in parsed && parsed.from ? parsed.from[0] : [];
   });
-}
-
-interface TornRow {
-  readonly id: string;
-  readonly head: number;
-  readonly count: number;
 }
 
 function thrownBy(check: () => unknown): readonly string[] {

@@ -5,9 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { newId } from '../../../src/core/ids.js';
 import { silentLogger } from '../../../src/core/logger.js';
-import { SqlPushStore } from '../../../src/storage/push-store.js';
 import { RecentEvents } from '../../../src/storage/recent-events.js';
-import { SqlRetentionStore } from '../../../src/storage/retention.js';
+import { createRetentionStore } from '../../../src/storage/retention.js';
 import { SqliteDatabase } from '../../../src/storage/sqlite/database.js';
 import { SqliteInbox } from '../../../src/storage/sqlite/inbox.js';
 import { SqliteTaskStore } from '../../../src/storage/sqlite/task-store.js';
@@ -45,8 +44,8 @@ function open(moveAt: number) {
   close = () => database.close();
   const inbox = new SqliteInbox(database, { moveAt, knownMs: KNOWN_MS });
   const [recent, counts] = [new RecentEvents(), new TaskCounts()];
-  const tasks = new SqliteTaskStore(database, { inbox, recent, counts, pushes: new SqlPushStore(database) });
-  const retention = new SqlRetentionStore(database, {
+  const tasks = new SqliteTaskStore(database, { inbox, recent, counts });
+  const retention = createRetentionStore(database, {
     ...{ recent, counts },
     forgetMessage: (key, task) => inbox.forget(key, task.key),
   });

@@ -4,7 +4,7 @@ import { isFaultOfDatabase } from './failure.js';
 
 type Ask = (statement: Statement) => Promise<Outcome>;
 
-/** A write that waits for the end of the turn. */
+/** An item that waits for the end of the turn. */
 interface Waiting<Item, Result> {
   readonly key: string;
   readonly item: Item;
@@ -13,45 +13,42 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-interface QueuedWrites<Item, Result> {
-  /** Writes with the same key are made in the order of the calls. */
+interface QueuedStatements<Item, Result> {
+  /** Items with the same key are run in the order of the calls. */
   readonly keyOf: (item: Item) => string;
   readonly charactersOf: (item: Item) => number;
-  /** Whether those of a statement that fails are made one after the other. Else none holds up others that waits for a lock. */
+  /** Whether those of a statement that fails are run one after the other. Else none holds up others that waits for a lock. */
   readonly isOrdered: boolean;
-  /** Makes the writes in one statement. Resolves with their results, in their order. */
-  readonly write: (items: readonly Item[], ask: Ask) => Promise<readonly Result[]>;
+  /** Runs the items in one statement. Resolves with their results, in their order. */
+  readonly run: (items: readonly Item[], ask: Ask) => Promise<readonly Result[]>;
 }
 
-/** The most writes of one statement, and the most characters before a further one begins. */
-const WRITES_AT_ONCE = 64;
+/** The most items of one statement, and the most characters before a further one begins. */
+const ITEMS_AT_ONCE = 64;
 const CHARACTERS_AT_ONCE = 1024 * 1024;
 
-/** Makes the writes of one turn of the event loop in one statement, those with the same key in the order of the calls. */
-export class WriteQueue<Item, Result> {
+/** Runs the items of one turn of the event loop in one statement, those with the same key in the order of the calls. */
+export class StatementQueue<Item, Result> {
   readonly #database: PostgresDatabase;
-  readonly #writes: QueuedWrites<Item, Result>;
+  readonly #statements: QueuedStatements<Item, Result>;
   #waiting: Waiting<Item, Result>[] = [];
-  /** The keys with a write under way. */
+  /** The keys with an item under way. */
   readonly #busy = new Set<string>();
   #isScheduled = false;
 
-  constructor(database: PostgresDatabase, writes: QueuedWrites<Item, Result>) {
+  constructor(database: PostgresDatabase, statements: QueuedStatements<Item, Result>) {
     this.#database = database;
-    this.#writes = writes;
+    this.#statements = statements;
   }
 
   add(item: Item): Promise<Result> {
-    const key = this.#writes.keyOf(item);
-    return this.#database.during((ask) =>
+    const key = this.#statements.keyOf(item);
+    const wait = (ask: Ask) =>
       new Promise<Result>((resolve, reject) => {
         this.#waiting.push({ key, item, ask, resolve, reject });
         this.#schedule();
-      }).finally(() => {
-        this.#busy.delete(key);
-        this.#schedule();
-      }),
-    );
+      });
+    return this.#database.during(wait);
   }
 
   #schedule(): void {
@@ -67,30 +64,35 @@ export class WriteQueue<Item, Result> {
     const passed = new Set(this.#busy);
     let characters = 0;
     for (const one of this.#waiting) {
-      const isFull = group.length === WRITES_AT_ONCE || characters > CHARACTERS_AT_ONCE;
+      const isFull = group.length === ITEMS_AT_ONCE || characters > CHARACTERS_AT_ONCE;
       (isFull || passed.has(one.key) ? later : group).push(one);
       passed.add(one.key);
-      characters += this.#writes.charactersOf(one.item);
+      characters += this.#statements.charactersOf(one.item);
     }
     this.#waiting = later;
     if (group.length === 0) return;
     group.forEach(({ key }) => this.#busy.add(key));
-    void this.#write(group);
+    void this.#run(group);
     if (later.some(({ key }) => !this.#busy.has(key))) this.#schedule();
   }
 
-  /** Settles the writes of a group. Makes each alone when the statement fails. */
-  async #write(group: readonly Waiting<Item, Result>[]): Promise<void> {
+  /** Settles the items of a group. Runs each alone when the statement fails. */
+  async #run(group: readonly Waiting<Item, Result>[]): Promise<void> {
     // All processes lock rows in the order of the keys, so that none of them wait for each other.
     const ordered = group.toSorted((a, b) => (a.key < b.key ? -1 : 1));
     try {
       const items = ordered.map(({ item }) => item);
-      const results = await this.#writes.write(items, group[0]!.ask);
+      const results = await this.#statements.run(items, group[0]!.ask);
       ordered.forEach(({ resolve }, index) => resolve(results[index]!));
     } catch (error) {
-      if (group.length === 1 || isFaultOfDatabase(error)) group.forEach(({ reject }) => reject(error));
-      else if (this.#writes.isOrdered) for (const one of group) await this.#write([one]);
-      else await Promise.all(group.map((one) => this.#write([one])));
+      if (group.length > 1 && !isFaultOfDatabase(error)) {
+        if (!this.#statements.isOrdered) await Promise.all(group.map((one) => this.#run([one])));
+        else for (const one of group) await this.#run([one]);
+        return;
+      }
+      for (const { reject } of group) reject(error);
     }
+    for (const { key } of group) this.#busy.delete(key);
+    this.#schedule();
   }
 }
