@@ -23,10 +23,8 @@ const MAX_CONCURRENT = 100;
 const TOKEN_MAX_LENGTH = 16 * 1024;
 const SIGNED = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-interface CachedCaller {
-  readonly caller: Promise<Caller>;
-  until: number;
-}
+/** `life.until` is known once the issuer has responded. */
+type CachedCaller = Readonly<{ caller: Promise<Caller>; life: { until: number } }>;
 
 /** Asks the issuer about tokens that are not signed, and with `always` also about signed ones that `verifySigned` accepts. */
 export function createIntrospectionVerifier(
@@ -37,14 +35,14 @@ export function createIntrospectionVerifier(
   const cached = new BoundedCache<string, CachedCaller>(MAX_CACHED);
   let running = 0;
 
-  const introspectCaller = async (token: string, own: CachedCaller): Promise<Caller> => {
+  const introspectCaller = async (token: string, life: CachedCaller['life']): Promise<Caller> => {
     if (running >= MAX_CONCURRENT) throw unavailable('too many tokens are being checked');
     running += 1;
     try {
       const facts = await introspect(token, options);
       const left = secondsLeft(facts);
       const seconds = left > 0 ? Math.min(options.cacheSeconds, left) : options.cacheSeconds;
-      own.until = performance.now() + 1_000 * seconds;
+      life.until = performance.now() + 1_000 * seconds;
       return callerIn(facts, rules);
     } finally {
       running -= 1;
@@ -53,16 +51,15 @@ export function createIntrospectionVerifier(
   const cachedCaller = (token: string): Promise<Caller> => {
     const key = hash('sha256', token, 'base64');
     const known = cached.get(key);
-    if (known && performance.now() < known.until) return known.caller;
-    const { promise, resolve } = Promise.withResolvers<Caller>();
-    const own: CachedCaller = { caller: promise, until: Infinity };
+    if (known && performance.now() < known.life.until) return known.caller;
+    const life = { until: Infinity };
+    const own = { life, caller: introspectCaller(token, life) };
     cached.set(key, own);
-    resolve(introspectCaller(token, own));
-    promise.catch((error: unknown) => {
+    own.caller.catch((error: unknown) => {
       // If the issuer did not respond, the next request asks again.
       if (!isLangoError(error, 'unauthenticated') && cached.get(key) === own) cached.take(key);
     });
-    return promise;
+    return own.caller;
   };
   return async (credentials) => {
     const token = bearerToken(credentials.authorization);
