@@ -11,7 +11,7 @@ export interface SpendingStore extends DailySpending {
 }
 
 /** A row of an owner's bill. */
-export interface BillRow extends UsageRow {
+interface BillRow extends UsageRow {
   /** The day of the work, in UTC: "2026-11-23". Of a task, that on which its state was last set. */
   readonly day: string;
 }

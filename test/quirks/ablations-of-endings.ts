@@ -101,7 +101,7 @@ export const ENDING_RULES: readonly Ablation[] = [
   {
     rule: 'A model that gave nothing is asked again.',
     file: 'src/models/ends.ts',
-    find: 'if (isEmpty(content))',
+    find: "if (stopReason === 'end' && answerText(content).trim() === '')",
     replace: 'if (false)',
     red: ['empty-nothing-Messages', 'empty-thoughts-Responses', 'empty-after-results-Chat Completions'],
   },

@@ -33,7 +33,7 @@ export const REQUEST_RULES: readonly Ablation[] = [
   {
     rule: 'Half of a character is repaired at the border.',
     file: 'src/core/text.ts',
-    find: 'return repaired(value) as T;',
+    find: 'return mapTexts(value, (text) => text.toWellFormed()) as T;',
     replace: 'return value;',
     red: ['half-message-Messages', 'half-data-Chat Completions', 'half-arguments-Responses'],
   },

@@ -138,7 +138,7 @@ export const TOOL_RULES: readonly Ablation[] = [
   },
   {
     rule: 'The id that an agent gave a conversation is read from the journal.',
-    file: 'src/agents/peer-contexts.ts',
+    file: 'src/agents/delegation-run.ts',
     find: 'return this.#known.get(agent) ?? (await (this.#earlier ??= inEarlierTasks(run))).get(agent);',
     replace: 'return this.#known.get(agent) ?? void run;',
     red: ['context-own-1', 'context-restart', 'context-refused-1'],
@@ -181,8 +181,8 @@ export const TOOL_RULES: readonly Ablation[] = [
   {
     rule: 'The tools of Lango are described in each request.',
     file: 'src/agents/toolbox.ts',
-    find: 'shipped?.has(tools[at]!) ?? false',
-    replace: '_ === undefined && at < 0 && shipped !== undefined && tools.length < 0',
+    find: 'shipped?.has(this.#own.tools[at]!) ?? false',
+    replace: '_ === undefined && at < 0 && shipped !== undefined',
     red: ['search-size-Messages'],
   },
   {

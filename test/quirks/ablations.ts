@@ -200,7 +200,7 @@ export const ABLATIONS: readonly Ablation[] = [
   },
   {
     rule: 'The path of a proxy is removed from requests.',
-    file: 'src/http/path-prefix.ts',
+    file: 'src/http/admission.ts',
     find: 'if (/^([/?]|$)/.test(rest)) request.url',
     replace: "if (rest === '-') request.url",
     red: ['prefix-kept', 'prefix-forwarded'],
