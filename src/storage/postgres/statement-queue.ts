@@ -1,4 +1,4 @@
-import type { Outcome, Statement } from '../../core/sql.js';
+import { runLater, type Outcome, type Query, type Statement } from '../../core/sql.js';
 import type { PostgresDatabase } from './database.js';
 import { isFaultOfDatabase } from './failure.js';
 
@@ -13,14 +13,14 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-interface QueuedStatements<Item, Result> {
+export interface QueuedStatements<Item, Result> {
   /** Items with the same key are run in the order of the calls. */
   readonly keyOf: (item: Item) => string;
   readonly charactersOf: (item: Item) => number;
   /** Whether those of a statement that fails are run one after the other. Else none holds up others that waits for a lock. */
   readonly isOrdered: boolean;
-  /** Runs the items in one statement. Resolves with their results, in their order. */
-  readonly run: (items: readonly Item[], ask: Ask) => Promise<readonly Result[]>;
+  /** Runs the items in one statement. Returns their results, in their order. */
+  readonly run: (items: readonly Item[]) => Query<readonly Result[]>;
 }
 
 /** The most items of one statement, and the most characters before a further one begins. */
@@ -81,8 +81,8 @@ export class StatementQueue<Item, Result> {
     // All processes lock rows in the order of the keys, so that none of them wait for each other.
     const ordered = group.toSorted((a, b) => (a.key < b.key ? -1 : 1));
     try {
-      const items = ordered.map(({ item }) => item);
-      const results = await this.#statements.run(items, group[0]!.ask);
+      const work = this.#statements.run(ordered.map(({ item }) => item));
+      const results = await runLater(work, group[0]!.ask);
       ordered.forEach(({ resolve }, index) => resolve(results[index]!));
     } catch (error) {
       if (group.length > 1 && !isFaultOfDatabase(error)) {

@@ -1,11 +1,12 @@
 import { LEASE_MS, LEASE_RENEW_MS, type Fence } from '../../stores/tasks.js';
-import { all, column, first, run, type Query, type Statement } from '../../core/sql.js';
+import { all, column, first, run, type Query } from '../../core/sql.js';
 import { isTerminal } from '../../core/task.js';
 import { deflated, type Chain } from '../deflated.js';
 import { packed, type PackedRow } from '../event-rows.js';
 import type { EncodedBatch, TaskRow } from '../rows.js';
 import { keyOfSent, type Inbox, type SentMessage } from '../task-changes.js';
 import { LIVE, TASK_COLUMNS } from '../task-sql.js';
+import type { QueuedStatements } from './statement-queue.js';
 
 const NUMBERS: readonly string[] = ['level', 'head', 'expires_at'];
 
@@ -59,11 +60,25 @@ export interface Acceptance extends Pick<TaskRow, (typeof TASK_COLUMNS)[number]>
 
 export type AcceptedRow = Pick<TaskRow, 'id' | 'key' | 'created_at'>;
 
-export function accept(tasks: readonly Acceptance[]): Statement {
+/** Accepts messages. The result of one that was sent before is undefined. */
+export function* acceptAll(tasks: readonly Acceptance[]): Query<readonly (AcceptedRow | undefined)[]> {
   const text = JSON.stringify(tasks);
   // Only characters that no text of PostgreSQL holds are written so, and those of the events, which are JSON already.
   const sent = text.includes('\\u') ? JSON.stringify(tasks, asText) : text;
-  return { sql: ACCEPT, values: [{ tasks: sent }] };
+  const found = new Map<string, AcceptedRow>();
+  for (const row of yield* all<AcceptedRow>(ACCEPT, { tasks: sent })) found.set(row.id, row);
+  return tasks.map(({ id }) => found.get(id));
+}
+
+export const ACCEPTS: QueuedStatements<Acceptance, AcceptedRow | undefined> = {
+  isOrdered: true,
+  keyOf: ({ inbox }) => inbox,
+  charactersOf: ({ events }) => charactersIn(events),
+  run: acceptAll,
+};
+
+function charactersIn(events: readonly { readonly body: string }[]): number {
+  return events.reduce((sum, { body }) => sum + body.length, 0);
 }
 
 /** Replaces U+0000 and halves of surrogate pairs, which JSON keeps and PostgreSQL refuses, as in any other parameter. */
@@ -71,7 +86,7 @@ function asText(_name: string, value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd').toWellFormed() : value;
 }
 
-export interface Append {
+interface Append {
   readonly fence: Fence;
   readonly batch: EncodedBatch;
 }
@@ -84,7 +99,7 @@ const APPEND = `SELECT item, new_head AS head, at AS now FROM lango_append(${LEA
 const CHAINS = new WeakMap<Fence, Chain>();
 
 /** The task after an append, with times by the store's clock. */
-export interface Appended extends Pick<TaskRow, 'head'> {
+interface Appended extends Pick<TaskRow, 'head'> {
   readonly now: number;
 }
 
@@ -111,6 +126,13 @@ export function* appendAll(appends: readonly Append[]): Query<readonly (Appended
     return appended;
   });
 }
+
+export const APPENDS: QueuedStatements<Append, Appended | undefined> = {
+  isOrdered: false,
+  keyOf: ({ fence }) => fence.taskId,
+  charactersOf: ({ batch }) => charactersIn(batch.events),
+  run: appendAll,
+};
 
 /** The values of `APPEND`: a list for each column of the appends, and of the rows of their events. */
 function appendValues(appends: readonly ReturnType<typeof appendRows>[]) {
@@ -199,10 +221,15 @@ export function keptKeyOf(sent: SentMessage): string {
 const KNOWN = "SELECT encode(key, 'hex') FROM inbox WHERE key = ANY(@keys::bytea[])";
 
 /** Whether messages with these keys may have been sent before: nearly none of them was. */
-export function* areKnown(keys: readonly string[]): Query<readonly boolean[]> {
-  const known = yield* column<string>(KNOWN, { keys: keys.map((key) => `\\x${key}`) });
-  return keys.map((key) => known.includes(key));
-}
+export const LOOKUPS: QueuedStatements<string, boolean> = {
+  isOrdered: false,
+  keyOf: (key) => key,
+  charactersOf: (key) => key.length,
+  *run(keys) {
+    const known = yield* column<string>(KNOWN, { keys: keys.map((key) => `\\x${key}`) });
+    return keys.map((key) => known.includes(key));
+  },
+};
 
 /** Makes the inbox. It forgets the ids of messages without a context after `knownMs` of the database's clock. */
 export const inboxOf = (knownMs: number): Inbox => ({

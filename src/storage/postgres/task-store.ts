@@ -10,7 +10,7 @@ import type {
 } from '../../stores/tasks.js';
 import { taskOfNew } from '../../stores/tasks.js';
 import { assertKeys } from '../../stores/records.js';
-import { column, lockOf, runLater, type Query } from '../../core/sql.js';
+import { column, lockOf, type Query } from '../../core/sql.js';
 import type { AppendListeners } from '../append-listeners.js';
 import { packed, storedEvents } from '../event-rows.js';
 import { storedEventsOf } from '../forks.js';
@@ -18,23 +18,22 @@ import { putPush } from '../push-store.js';
 import { withContents } from '../references.js';
 import { DAY_MS, encodeBatch, encodeMessage, toTaskEvent } from '../rows.js';
 import type { EncodedBatch, StoredEvent } from '../rows.js';
-import type { EncodedStart, Inbox, TaskContext } from '../task-changes.js';
+import type { EncodedStart, TaskContext } from '../task-changes.js';
 import { earlierOrRoom, earlierOutcome, fenced, newTaskColumns } from '../task-changes.js';
 import { SqlTaskStore, type StoreParts, type TaskLimits } from '../task-store.js';
 import type { PostgresDatabase } from './database.js';
 import type { Liveness } from './liveness.js';
 import {
+  ACCEPTS,
+  APPENDS,
+  LOOKUPS,
   RENEW,
-  accept,
+  acceptAll,
   appendAll,
-  areKnown,
   inboxOf,
   keptKeyOf,
-  type Acceptance,
-  type AcceptedRow,
-  type Append,
-  type Appended,
 } from './task-statements.js';
+import type { Acceptance, AcceptedRow } from './task-statements.js';
 import { StatementQueue } from './statement-queue.js';
 
 interface PostgresParts extends StoreParts, TaskLimits {
@@ -51,42 +50,16 @@ const POLL_WITHOUT_NOTIFICATIONS_MS = 250;
 export class PostgresTaskStore extends SqlTaskStore<PostgresDatabase, PostgresParts> implements TaskStore {
   /** Always undefined: a process that crashes has no time to write to this database. */
   readonly lastCrash = undefined;
-  readonly pollMs: number;
-  readonly #messageIdMs: number;
-  readonly #inbox: Inbox;
-  readonly #accepts: StatementQueue<Acceptance, AcceptedRow | undefined>;
-  readonly #appends: StatementQueue<Append, Appended | undefined>;
-  /** Whether messages with these keys may have been sent before. */
-  readonly #lookups: StatementQueue<string, boolean>;
+  readonly pollMs = this.parts.processes.hasNotifications ? POLL_MS : POLL_WITHOUT_NOTIFICATIONS_MS;
+  readonly #messageIdMs = this.parts.messageIdMs ?? DAY_MS;
+  readonly #inbox = inboxOf(this.#messageIdMs);
+  readonly #accepts = new StatementQueue(this.database, ACCEPTS);
+  readonly #appends = new StatementQueue(this.database, APPENDS);
+  readonly #lookups = new StatementQueue(this.database, LOOKUPS);
 
   constructor(database: PostgresDatabase, parts: PostgresParts) {
     super(database, parts);
-    this.#messageIdMs = parts.messageIdMs ?? DAY_MS;
-    this.#inbox = inboxOf(this.#messageIdMs);
-    this.#accepts = new StatementQueue(database, {
-      isOrdered: true,
-      keyOf: ({ inbox }) => inbox,
-      charactersOf: ({ events }) => events.reduce((sum, { body }) => sum + body.length, 0),
-      run: async (tasks, ask) => {
-        const { rows } = await ask(accept(tasks));
-        const found = new Map((rows as readonly AcceptedRow[]).map((row) => [row.id, row]));
-        return tasks.map(({ id }) => found.get(id));
-      },
-    });
-    this.#appends = new StatementQueue(database, {
-      isOrdered: false,
-      keyOf: ({ fence }) => fence.taskId,
-      charactersOf: ({ batch }) => batch.events.reduce((sum, { body }) => sum + body.length, 0),
-      run: (appends, ask) => runLater(appendAll(appends), ask),
-    });
-    this.#lookups = new StatementQueue(database, {
-      isOrdered: false,
-      keyOf: (key) => key,
-      charactersOf: (key) => key.length,
-      run: (keys, ask) => runLater(areKnown(keys), ask),
-    });
     parts.listeners.add((id, head) => parts.recent.forgetBehind({ id, head }));
-    this.pollMs = parts.processes.hasNotifications ? POLL_MS : POLL_WITHOUT_NOTIFICATIONS_MS;
   }
 
   async findEarlier(entry: NewTask): Promise<EarlierOutcome | undefined> {
@@ -160,7 +133,7 @@ export class PostgresTaskStore extends SqlTaskStore<PostgresDatabase, PostgresPa
     const waits = start.worker === undefined;
     const earlier = yield* earlierOrRoom(context, entry, waits);
     if (earlier) return earlier;
-    const [row] = (yield accept([this.#acceptanceOf(entry, start)])).rows as readonly AcceptedRow[];
+    const [row] = yield* acceptAll([this.#acceptanceOf(entry, start)]);
     if (!row) return (yield* earlierOutcome(context, entry))!;
     context.touch(entry.id, storedEvents([start.message, ...start.firstEvents.events], 0, row.created_at));
     if (push) yield* putPush({ scope, taskId }, push, { cursor: 1, now: context.now });
