@@ -47,6 +47,7 @@ const RESULT_CHARACTERS = 100;
 const ARGUMENTS_CHARACTERS = 100;
 const ARGUMENT_CHARACTERS = 60;
 
+/** `write` gets whole lines with their line feed; on a live terminal also parts of a line. */
 type Output = Pick<Terminal, 'paint' | 'isLive' | 'columns' | 'write'>;
 
 interface AgentOutput {

@@ -45,7 +45,6 @@ export async function send(words: readonly string[], call: Call<SendFlags>): Pro
   const { id: taskId, questions = [] } = located ?? {};
   const { agent } = located ?? flags;
   const contextId = flags.context === undefined ? undefined : await contextOf(connection, flags.context);
-
   const parts = [
     ...(text === '' ? [] : [textPart(text)]),
     ...(await partsFor(files, connection, agent)),

@@ -16,7 +16,6 @@ export class TextLayout {
   /** The beginning of a line whose kind is not known yet. */
   #start: string | undefined = '';
   #isInFence = false;
-
   /** The lines of the table that has begun. */
   #table: string[] = [];
   #isInTable = false;

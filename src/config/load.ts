@@ -153,7 +153,6 @@ async function readConfigFile(options: LoadOptions): Promise<Reading> {
 }
 
 /** Loads the capability of a named package. Rejects with `invalid-config` when that fails to load or exports none. */
-
 async function loadCapability(name: string, folder: string): Promise<Capability> {
   let loaded: { readonly capability?: Capability };
   try {

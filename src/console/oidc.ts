@@ -69,7 +69,6 @@ export class OidcSignIn {
   async #read(): Promise<Configuration> {
     const { discovery, None, allowInsecureRequests, customFetch } = await load();
     const { issuer, clientId } = this.#options;
-
     return discovery(new URL(issuer), clientId, undefined, None(), {
       [customFetch]: (url: string, init: unknown) => this.#options.fetch(url, init as RequestInit),
       ...(issuer.startsWith('http:') && { execute: [allowInsecureRequests] }),

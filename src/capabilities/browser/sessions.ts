@@ -25,10 +25,11 @@ export class Sessions {
   ): Promise<ToolOutput> {
     if (this.#isClosed) throw serverStopping();
     const key = keyOf(context);
-    const known = this.#browsers.get(key);
-    if (known && !known.hasEnded) return known.run(step, input, context);
-    // Without one there is no wait, so that parallel calls find the browser that the first of them starts.
-    if (known) await known.end();
+    let known = this.#browsers.get(key);
+    // After each wait another call may have started a browser, which parallel calls share.
+    for (; known?.hasEnded; known = this.#browsers.get(key)) await known.end();
+    if (known) return known.run(step, input, context);
+    if (this.#isClosed) throw serverStopping();
     this.#closeOldestIfFull();
     const slot = this.#freeSlot();
     const after = (this.#swept ??= removeStaleProfiles(this.#options.chromium));

@@ -70,7 +70,10 @@ async function removeEntries({ knowledge }: KnowledgeStores, scope: Scope, kind:
 }
 
 async function removeDocuments({ library }: KnowledgeStores, scope: Scope): Promise<number> {
-  let removed = 0;
-  for (const { name } of await library.collections(scope)) removed += await library.remove(scope, name);
-  return removed;
+  for (let removed = 0; ;) {
+    const before = removed;
+    for (const { name } of await library.collections(scope)) removed += await library.remove(scope, name);
+    // A document that came meanwhile is removed too.
+    if (removed === before) return removed;
+  }
 }

@@ -16,6 +16,13 @@ const ORIGINS: Readonly<Record<StoredSkill['origin'], string>> = {
 
 export const SKILL_KIND: ToolSource['kind'] = { name: 'skill_' };
 
+const schema = z.strictObject({
+  resource: exactField(
+    'Read this file of the skill instead of its instructions; a path inside the skill',
+    PATH_MAX,
+  ).optional(),
+});
+
 /** A skill as a tool. A call returns the instructions; scripts of the skill run with `exec`, in the sandbox and its rules. */
 export function skillTool({ name, description, folder, origin, fromOutside }: StoredSkill): Tool {
   const what = fromOutside
@@ -25,12 +32,7 @@ export function skillTool({ name, description, folder, origin, fromOutside }: St
     // "deploy-site" is `skill_deploy_site`.
     name: `${SKILL_KIND.name}${name.replaceAll('-', '_')}`,
     description: `${what} Returns instructions to follow with the other tools.`,
-    schema: z.strictObject({
-      resource: exactField(
-        'Read this file of the skill instead of its instructions; a path inside the skill',
-        PATH_MAX,
-      ).optional(),
-    }),
+    schema,
     effect: 'pure',
     bringsOutside: fromOutside,
     async execute({ resource }) {

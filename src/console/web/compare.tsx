@@ -27,8 +27,11 @@ export function Compare({ agent, task }: Readonly<{ agent: string; task: Task }>
   const [alike] = choices.filter((one) => titleOf(one) === titleOf(task));
   const other = (written ?? forkIn(task)?.taskId ?? alike?.id ?? '').trim();
   const isWhole = other.length === ID_CHARACTERS;
-  const path = `tasks/${encodeURIComponent(other)}/comparison?with=${encodeURIComponent(task.id)}`;
-  const load = async () => (isWhole ? owner<Comparison>(path) : undefined);
+  const load = async () => {
+    if (!isWhole) return undefined;
+    const path = `tasks/${encodeURIComponent(other)}/comparison?with=${encodeURIComponent(task.id)}`;
+    return owner<Comparison>(path);
+  };
   const { value, fault } = useLoaded(load, [task.id, isWhole && other, task.status.state]);
   const known = choices.find(({ id }) => id === other);
   return (

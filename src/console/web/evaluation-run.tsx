@@ -85,7 +85,6 @@ function Matrix({ run, shown }: Readonly<{ run: EvaluationRun; shown: string }>)
     shown === 'all' || some.some((one) => (shown === 'failed' ? !one.passed : hasChanged(changeOf(one))));
   const rows = [...Map.groupBy(results, caseOf)].filter(([, some]) => isShown(some));
   const isOfFiles = new Set(results.map(({ file }) => file)).size > 1;
-
   if (rows.length === 0)
     return <Note>No case is like that. Choose “{SHOWN.all}” above to see them all.</Note>;
   const heads = ['Case', ...variants.values()];
@@ -97,7 +96,7 @@ function Matrix({ run, shown }: Readonly<{ run: EvaluationRun; shown: string }>)
     <Table
       caption="Cases by what they compare"
       heads={heads}
-      texts={heads.keys()}
+      texts={[...heads.keys()]}
       rows={rows.map(([, some]) => [
         <>
           <span class="text">{visible(some[0]!.name)}</span>

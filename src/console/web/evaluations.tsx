@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks';
-
 import type { Evaluations, RunLine } from '../../core/evaluations.js';
 import { owner } from './api.js';
 import { EvaluatedTask, RunView } from './evaluation-run.js';

@@ -65,8 +65,13 @@ function Figures({ overview, waiting }: Loaded) {
     <>
       <ul class="tiles" aria-label="Figures">
         <Tile name="Running" value={number(running.length)} href={inState('WORKING')} />
-        <Tile name="Waiting for you" value={number(waiting.length)} kind="waits" href={link('approvals')} />
-        <Tile name="Failed" value={number(failed)} kind="failed" href={inState('FAILED')} />
+        <Tile
+          name="Waiting for you"
+          value={number(waiting.length)}
+          kind={waiting.length > 0 && 'waits'}
+          href={link('approvals')}
+        />
+        <Tile name="Failed" value={number(failed)} kind={failed > 0 && 'failed'} href={inState('FAILED')} />
         <Tile name="Completed" value={number(count('completed'))} href={inState('COMPLETED')} />
         <Tile name="Time of a task" value={timeOf(figures?.time?.p50)} note={slow(figures?.time)} />
         <Tile name="First text" value={timeOf(figures?.firstText?.p50)} note={slow(figures?.firstText)} />
@@ -109,15 +114,15 @@ interface TileProps {
   readonly name: string;
   readonly value: string;
   readonly note?: string | undefined;
-  readonly kind?: string; // How it looks while it is not zero.
+  readonly kind?: string | false; // How it looks.
   readonly href?: string;
 }
 
-function Tile({ name, value, note, kind = '', href }: TileProps) {
+function Tile({ name, value, note, kind = false, href }: TileProps) {
   const content = (
     <>
       <span>{name}</span>
-      <b class={value === '0' ? '' : kind}>{value}</b>
+      <b class={kind || ''}>{value}</b>
       <small>{note}</small>
     </>
   );
@@ -125,7 +130,6 @@ function Tile({ name, value, note, kind = '', href }: TileProps) {
 }
 
 const inState = (state: string) => `${link('tasks')}?state=${state}`;
-
 const slow = (time: Percentiles | undefined) => time && `p95 ${duration(time.p95)}`;
 
 type LinesProps = Readonly<{ title: string; none: string; rows: readonly ComponentChildren[] }>;

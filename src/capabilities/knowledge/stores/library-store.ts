@@ -182,8 +182,8 @@ export class LibraryStore {
   }
 
   /**
-   * Stores vectors of length 1 and of one dimension by the ids of their passages, and skips passages that were removed. Rejects with `conflict`,
-   * and stores none, when the collection has vectors of another model or dimension.
+   * Stores vectors of length 1 by the ids of their passages, and skips passages that were removed. Rejects with `conflict`,
+   * and stores none, when the vectors differ in dimension, or the collection has vectors of another model or dimension.
    */
   async addVectors(scope: Scope, model: string, vectors: ReadonlyMap<number, Float32Array>): Promise<void> {
     const added = await this.#database.write(lockOf(scope), () =>
@@ -260,7 +260,10 @@ function assertFits(
     const text = `The collection ${collection.name} has vectors of ${collection.model}, not of ${model}.`;
     throw new LangoError('conflict', text, { hint: 'Compute them again with: lango ingest --reembed' });
   }
-  for (const { length } of vectors.values()) assertDimension(collection, length);
+  const lengths = new Set(Array.from(vectors.values(), ({ length }) => length));
+  if (lengths.size > 1)
+    throw new LangoError('conflict', 'The embedding model returned vectors of different dimensions.');
+  for (const length of lengths) assertDimension(collection, length);
 }
 
 const isFor = ({ model }: CollectionRow, asked: string): boolean => model === '' || model === asked;
