@@ -26,7 +26,7 @@ import { failureText, NO_REASON, openRelay, type PeerRelay } from './peer-relay.
 import { Authorization } from './authorization.js';
 import { carriedUserMessage } from './user-messages.js';
 
-/** The parts that all delegations of one run share. */
+/** The parts that all delegations of one run share. Without `attachments`, files are sent as they are. */
 export interface DelegationOptions extends Pick<AgentContext, 'limits' | 'nodeId' | 'attachments'> {
   readonly peers: PeerDirectory;
   readonly budget: Budget;

@@ -62,10 +62,10 @@ export async function runLoop(options: LoopOptions): Promise<RunEnd> {
       ...(options.output && { output: options.output.schema }),
     };
     // The contents of a file that the user sent are text from outside.
-    const hasFile = run.inputs.some(({ message }) => message.parts.some(isAttached));
+    const hasFile = () => run.inputs.some(({ message }) => message.parts.some(isAttached));
     const answer = await takeTurn({
       ...{ ...options, step, conversation, requests, request, readCount: messages.readCount },
-      fromOutside: options.fromOutside || run.hasReadOutside() || hasFile,
+      fromOutside: options.fromOutside || run.hasReadOutside() || hasFile(),
     });
     if ('state' in answer) return answer;
     conversation.measure(request, answer);

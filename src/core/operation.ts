@@ -48,7 +48,10 @@ export interface OwnerContext extends Pick<Caller, 'scopes' | 'node'> {
   readonly signal: AbortSignal;
 }
 
-/** The implementations of operations, which get checked input with defaults. Data of another owner is `not-found`, like data that does not exist. */
+/**
+ * The implementations of operations, which get checked input with defaults. Data of another owner is `not-found`, like data
+ * that does not exist.
+ */
 export type OperationHandlers<Table extends OperationTable> = {
   readonly [Name in keyof Table]: (
     input: z.output<Table[Name]['input']>,

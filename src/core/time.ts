@@ -160,26 +160,29 @@ export async function waitAtMost<Result>(
 }
 
 /** Settles as `work` does, or rejects with the signal's reason `graceMs` after its abort. The work itself goes on. */
-export async function abortable<Result>(
+export function abortable<Result>(
   work: Promise<Result>,
   signal: AbortSignal,
   { graceMs = 0 }: { readonly graceMs?: number } = {},
 ): Promise<Result> {
-  const { promise: abandoned, reject } = Promise.withResolvers<never>();
-  let grace: Timer | undefined;
-  const giveUp = (): void => reject(signal.reason);
-  const onAbort = (): void => {
-    if (graceMs === 0) giveUp();
-    else grace = new Timer(graceMs, giveUp, { ref: false });
-  };
-  if (signal.aborted) onAbort();
-  else signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, abandoned]);
-  } finally {
-    grace?.cancel();
-    signal.removeEventListener('abort', onAbort);
-  }
+  return new Promise((resolve, reject) => {
+    let grace: Timer | undefined;
+    const giveUp = (): void => reject(signal.reason as Error);
+    const onAbort = (): void => {
+      if (graceMs === 0) giveUp();
+      else grace = new Timer(graceMs, giveUp, { ref: false });
+    };
+    const settle =
+      <Value>(settled: (value: Value) => void) =>
+      (value: Value): void => {
+        grace?.cancel();
+        signal.removeEventListener('abort', onAbort);
+        settled(value);
+      };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    work.then(settle(resolve), settle(reject));
+  });
 }
 
 /** The wait after the `failures`-th failure in a row: it begins with `firstMs` and grows (default: twofold) up to `longestMs`. */

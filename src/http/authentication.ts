@@ -39,9 +39,9 @@ const KEYS_BYTES = 256 * 1024;
 
 /** Authenticates callers as the settings say. In mode `jwt` it loads the issuer's keys at once and logs their problems. */
 export function openAuthenticator(auth: AuthSettings, parts: AuthParts): Authenticator {
+  const { token, rates, audit, logger } = parts;
   return createAuthenticator({
-    ...parts,
-    mode: auth.mode,
+    ...{ mode: auth.mode, token, rates, audit, logger },
     certificateName: auth.mtls.owner,
     isOperator: (caller) => isOperator(auth, caller),
     jwt: auth.mode === 'jwt' ? openIssuer(auth, parts) : undefined,

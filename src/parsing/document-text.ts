@@ -13,7 +13,7 @@ const HTML = /\.(html?|xhtml)$/i;
 const PDF = /\.pdf$/i;
 const BYTE_ORDER_MARK = '\uFEFF';
 
-export type File = Readonly<{ name: string; content: Buffer }>;
+export type NamedFile = Readonly<{ name: string; content: Buffer }>;
 
 /** Loads what a file of this name is read with. Rejects like `loadPdf`. */
 export async function loadReader(name: string): Promise<void> {
@@ -21,7 +21,7 @@ export async function loadReader(name: string): Promise<void> {
   else if (HTML.test(name)) await import('./html.js');
 }
 
-export async function readDocument({ name, content }: File): Promise<Reading> {
+export async function readDocument({ name, content }: NamedFile): Promise<Reading> {
   if (content.length === 0) return { problem: 'it is empty' };
   if (PDF.test(name)) return readPdf(content);
   const kind = binaryKind(content.subarray(0, SAMPLE_BYTES));
@@ -34,7 +34,7 @@ export async function readDocument({ name, content }: File): Promise<Reading> {
 }
 
 /** The whole text of a PDF or an HTML file. Rejects with the reason when it has none. */
-export async function readText({ name, content }: File): Promise<string> {
+export async function readText({ name, content }: NamedFile): Promise<string> {
   let text: string;
   if (PDF.test(name)) {
     const pages = await pagesOf(content, await loadPdf());

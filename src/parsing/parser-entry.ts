@@ -1,4 +1,4 @@
-import type { File } from './document-text.js';
+import type { NamedFile } from './document-text.js';
 import { guardProcess, toPlainError, type PlainError } from './separate-process.js';
 
 /**
@@ -7,12 +7,12 @@ import { guardProcess, toPlainError, type PlainError } from './separate-process.
  */
 const PARSERS = {
   html: async () => (await import('./html.js')).toMarkdown,
-  document: async ({ name }: File) => {
+  document: async ({ name }: NamedFile) => {
     const { loadReader, readDocument } = await import('./document-text.js');
     await loadReader(name);
     return readDocument;
   },
-  text: async ({ name }: File) => {
+  text: async ({ name }: NamedFile) => {
     const { loadReader, readText } = await import('./document-text.js');
     await loadReader(name);
     return readText;

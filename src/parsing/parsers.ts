@@ -100,7 +100,7 @@ export class Parsers {
 
   #startNext(): void {
     if (this.#busy.size >= this.#limits.processes) return;
-    const next = [...this.#waiting].find(({ owner }) => !this.#busy.has(owner));
+    const next = [...this.#waiting].find(({ owner, signal }) => !signal.aborted && !this.#busy.has(owner));
     if (!next) return;
     this.#waiting.delete(next);
     void this.#run(next);
