@@ -6,7 +6,7 @@ import { LangoError } from '../core/errors.js';
 import { isPrivate } from '../http/address-check.js';
 import { createEgress } from '../http/egress.js';
 import { counted } from '../core/text.js';
-import type { AgentState, NodeStatus } from '../core/node-status.js';
+import type { AgentStatus, NodeStatus } from '../core/node-status.js';
 import { connect, loadConfigOf } from './connection.js';
 import type { Call, Connection, ConnectionFlags, FolderFlags } from './connection.js';
 import { usageError } from '../terminal/exit.js';
@@ -131,7 +131,7 @@ async function listAgents(connection: Connection, status: NodeStatus | undefined
   const peers = status?.peers ?? [];
   const others = status?.published.filter((name) => peers.every((peer) => peer.name !== name));
   const catalog = others?.length === 0 ? [] : await ask(connection, connection.client.catalog());
-  const own = (others ?? catalog.map(({ name }) => name)).map((name): AgentState => {
+  const own = (others ?? catalog.map(({ name }) => name)).map((name): AgentStatus => {
     const description = catalog.find((one) => one.name === name)?.description;
     return { name, kind: 'local', state: 'ready', description, skills: [] };
   });
@@ -139,7 +139,7 @@ async function listAgents(connection: Connection, status: NodeStatus | undefined
 }
 
 function linesOf(
-  agent: AgentState,
+  agent: AgentStatus,
   { isRoot, width, paint }: { isRoot: boolean; width: number; paint: Paint },
 ): readonly string[] {
   const { name, kind, state, since, reason, hint = '', description = '', skills } = agent;

@@ -89,7 +89,7 @@ export function onOneLine(json: string): string {
   return json.replace(LINE_ENDS, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The members that are set, for an object whose optional members are absent rather than undefined. */
+/** The members that are set, for an object whose optional members are absent rather than undefined. Not for names from outside. */
 export function defined<Members extends object>(members: Members) {
   const set: { [Name in keyof Members]?: Exclude<Members[Name], undefined> } = {};
   for (const name in members)

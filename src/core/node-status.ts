@@ -105,7 +105,9 @@ export const taskTrace = z.object({
   isCut: z.boolean(), // Whether spans are left out, because there are too many.
 });
 
-export type AgentState = Readonly<z.output<typeof agentStatus>>;
+export type AgentStatus = Readonly<z.output<typeof agentStatus>>;
+/** The state of an agent that this node knows itself. */
+export type AgentState = AgentStatus & { readonly since: string };
 export type NodeStatus = Readonly<z.output<typeof nodeStatus>>;
 export type CardFinding = Readonly<z.output<typeof cardFinding>>;
 export type MapEdge = Readonly<z.output<typeof mapEdge>>;

@@ -25,7 +25,7 @@ export interface ToolFamily {
   close?(): Promise<void> | void;
 }
 
-export type NodeFinding = Readonly<z.output<typeof nodeFinding>>;
+export type NodeFinding = Readonly<Omit<z.output<typeof nodeFinding>, 'hint'>> & { readonly hint?: string };
 
 export function on(name: string, tools: readonly Tool[]): ToolFamily {
   return { name, state: 'on', tools };

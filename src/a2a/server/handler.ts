@@ -128,7 +128,8 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
     const { historyLength = 0, includeArtifacts = false } = params;
     const view = { historyLength, includeArtifacts, asked };
     const tasks: Task[] = [];
-    for (const record of page.tasks) tasks.push(await this.#read(record, view));
+    for (const record of page.tasks)
+      tasks.push(needsLog(view) ? await this.#read(record, view) : NO_EVENTS.toTask(record, view));
     return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
   }
 
@@ -249,9 +250,12 @@ class AgentHandler implements A2ARequestHandler, LocalAgent {
 
   /** Builds a task from its record, and from its log as far as the view needs it. */
   async #read(record: TaskRecord, view: TaskView): Promise<Task> {
-    const needsLog = view.historyLength !== 0 || view.includeArtifacts || wantsGeneration(view.asked);
-    if (!needsLog) return NO_EVENTS.toTask(record, view);
+    if (!needsLog(view)) return NO_EVENTS.toTask(record, view);
     const reading = new TaskReading(record, this.#tasks.authorOf);
     return (await readUpTo(this.#journal, reading, record)).toTask(view);
   }
+}
+
+function needsLog({ historyLength, includeArtifacts, asked }: TaskView): boolean {
+  return historyLength !== 0 || includeArtifacts || wantsGeneration(asked);
 }

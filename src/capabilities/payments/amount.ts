@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The form of an address. Its checksum (EIP-55) is checked on use. */
+/** The form of an address. It does not check the checksum (EIP-55): `Connection.checksum` does, for payees. */
 export const ADDRESS = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'must be an address: "0x" and 40 hex digits');
 
 /** The decimal places of USDC. */

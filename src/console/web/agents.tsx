@@ -1,4 +1,4 @@
-import type { AgentState } from '../../core/node-status.js';
+import type { AgentStatus } from '../../core/node-status.js';
 import { newId, owner } from './api.js';
 import { Icon, Mark } from './icons.js';
 import { agentsOf, loadNode, node, readCard } from './node.js';
@@ -100,7 +100,7 @@ function OwnAgent({ name, found, isRoot }: Readonly<{ name: string; found: Found
   );
 }
 
-export function PeerState({ state }: Pick<AgentState, 'state'>) {
+export function PeerState({ state }: Pick<AgentStatus, 'state'>) {
   const isReady = state === 'ready';
   return (
     <Mark icon={isReady ? 'completed' : 'warning'} kind={isReady ? 'completed' : 'waits'}>
@@ -109,7 +109,7 @@ export function PeerState({ state }: Pick<AgentState, 'state'>) {
   );
 }
 
-type RemoteAgentProps = Readonly<{ peer: AgentState; root: string; onChange: () => void }>;
+type RemoteAgentProps = Readonly<{ peer: AgentStatus; root: string; onChange: () => void }>;
 
 function RemoteAgent({ peer, root, onChange }: RemoteAgentProps) {
   const { name, state, url, since, reason, hint, description } = peer;

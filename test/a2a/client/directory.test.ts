@@ -204,7 +204,7 @@ describe('RefreshingDirectory', () => {
     const begun = Date.now();
     while (directory.states()[0]!.state !== 'open') await ask();
     expect(directory.states()[0]).toMatchObject({ state: 'open', reason: expect.any(String) as unknown });
-    expect(Date.parse(directory.states()[0]!.since!)).toBeGreaterThanOrEqual(begun);
+    expect(Date.parse(directory.states()[0]!.since)).toBeGreaterThanOrEqual(begun);
     const before = asked.length;
     expect(await ask()).toMatch(/^failed: it does not respond at the moment: /);
     expect(asked).toHaveLength(before);

@@ -41,6 +41,7 @@ export interface ServiceOptions extends Pick<GateOptions, 'closing' | 'logger'> 
 /** The methods of all versions of the protocol, over the same operations as the other bindings. */
 export class A2aService {
   readonly #options: ServiceOptions;
+  /** The unread responses of all versions of the protocol together. */
   readonly #unread: UnreadResponses;
 
   constructor(options: ServiceOptions) {

@@ -17,7 +17,10 @@ export function textField(description: string) {
   return z.string().max(TEXT_MAX_LENGTH).describe(description);
 }
 
-/** Returns a key that signs. Rejects with `not-found`, and with `invalid-input` for a key that encrypts. */
+/**
+ * Returns a key that signs. This function and `requireEncrypting` alone hand out private parts. Rejects with `not-found`, and
+ * with `invalid-input` for a key that encrypts.
+ */
 export async function requireSigning(vault: Vault, scope: Scope, name: string): Promise<SigningKey> {
   const { algorithm, value } = await requireKey(vault, scope, name);
   if (algorithm !== 'aes256') return { key: privateKeyOf(value), algorithm };

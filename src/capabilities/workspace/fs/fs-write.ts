@@ -48,7 +48,8 @@ export function writeTool(workspace: Workspace, maxBytes: number): Tool {
         const isKept = mode === 'append' && existing !== undefined;
         const before = isKept ? await readWhole(existing, shown, maxBytes) : Buffer.alloc(0);
         const isMidLine = before.length > 0 && before.at(-1) !== LINE_FEED;
-        const whole = Buffer.concat([before, Buffer.from(isMidLine ? '\n' : ''), Buffer.from(content)]);
+        const added = [Buffer.from(isMidLine ? '\n' : ''), Buffer.from(content)];
+        const whole = isKept ? Buffer.concat([before, ...added]) : content;
         assertSize('content', whole, maxBytes);
         await replaceFile(target, whole, { context, workspace });
         const done = mode === 'append' ? 'added' : 'wrote';

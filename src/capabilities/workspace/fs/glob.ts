@@ -8,13 +8,14 @@ const ALTERNATIVES_MAX = 64;
  * against the file name alone. A match takes at most time proportional to the length of the pattern times that of the path.
  */
 export function globFilter(glob: string): PathFilter {
-  const patterns = expandBraces(glob).map((pattern) => {
-    const parts = pattern.replace(/^\.?\//, '').split('/');
-    return parts.length === 1 ? ['**', ...parts] : parts;
-  });
+  const patterns = expandBraces(glob).map((pattern) => pattern.replace(/^\.?\//, '').split('/'));
   return (path) => {
     const segments = path.split('/');
-    return patterns.some((pattern) => matches(pattern, segments));
+    return patterns.some((pattern) =>
+      pattern.length === 1 && pattern[0] !== '**'
+        ? matches(pattern[0]!, segments.at(-1)!)
+        : matches(pattern, segments),
+    );
   };
 }
 

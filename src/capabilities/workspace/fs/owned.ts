@@ -62,8 +62,8 @@ async function readPage(access: WorkspaceAccess, after: string): Promise<Page<un
 }
 
 /**
- * Reads the part at `startOffset`, or the first one, which may be the whole file; `bytes` is the size of that. Resolves with
- * undefined when the file ends there.
+ * Reads the part at `startOffset`, or the first one. `bytes` is the size of the whole file. Resolves with undefined when the
+ * file ends there.
  */
 async function readPart(access: WorkspaceAccess, opened: OpenPath, startOffset: number | undefined) {
   const path = access.displayPath(opened.path);
