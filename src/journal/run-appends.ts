@@ -117,13 +117,12 @@ export function isOutage(error: unknown): error is LangoError {
 export class FirstAppend {
   /** Timestamps are of this machine's clock. The stored row has those of the store's clock. */
   readonly task: TaskRecord;
-  /** True after the commit. A store with several connections may not find the task before. */
-  isStored = false;
   /** Settles after the commit. */
   readonly outcome: Promise<AcceptOutcome>;
   readonly #store: TaskStore;
   readonly #entry: NewTask;
   readonly #worker: string;
+  #isStored = false;
   #resolve!: (outcome: AcceptOutcome | PromiseLike<AcceptOutcome>) => void;
 
   constructor(store: TaskStore, entry: NewTask, worker: string) {
@@ -132,6 +131,11 @@ export class FirstAppend {
     this.#worker = worker;
     this.task = taskOfNew(entry, Date.now());
     this.outcome = new Promise((resolve) => (this.#resolve = resolve));
+  }
+
+  /** True after the commit. A store with several connections may not find the task before. */
+  get isStored(): boolean {
+    return this.#isStored;
   }
 
   /** The past of a new task: its message. */
@@ -154,7 +158,7 @@ export class FirstAppend {
       this.#resolve(isLangoError(error, 'storage') ? Promise.reject(error) : this.#acceptAlone());
       throw error;
     }
-    this.isStored = true;
+    this.#isStored = true;
     this.#resolve(outcome);
     if (outcome.kind === 'accepted') return outcome.seq + events.length;
     throw new LangoError('fenced', 'Another process accepted the message first.');
@@ -162,7 +166,7 @@ export class FirstAppend {
 
   async #acceptAlone(): Promise<AcceptOutcome> {
     const outcome = await this.#accept([]);
-    this.isStored = true;
+    this.#isStored = true;
     return outcome;
   }
 

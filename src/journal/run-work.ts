@@ -16,6 +16,8 @@ import type { TaskRun } from './task-run.js';
 const MAX_CRASHES = 2 * SUSPECT_CRASHES;
 /** After an abort, the worker stops waiting for an agent that does not return within this time. */
 const AGENT_STOP_GRACE_MS = 5_000;
+/** Reasons for an abort after which the task is taken up again. */
+const LATER: ReadonlySet<ErrorCode> = new Set(['unavailable', 'fenced', 'storage']);
 
 export interface RunWorkOptions {
   readonly store: Pick<TaskStore, 'append' | 'lastCrash'>;
@@ -123,9 +125,6 @@ export async function cancelDelegations(
 
 /** The result of a run: from its agent, or from the abort or failure that ended it. */
 type RunResult = Omit<RunEnd, 'state'> & Pick<BodyOf<'run-end'>, 'state'>;
-
-/** Reasons for an abort after which the task is taken up again. */
-const LATER: ReadonlySet<ErrorCode> = new Set(['unavailable', 'fenced', 'storage']);
 
 /** True when a message that arrived during the run could still change the result, so the task runs again. */
 function acceptsMoreInput(result: RunResult): boolean {

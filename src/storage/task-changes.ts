@@ -111,9 +111,13 @@ export function* earlierOutcome(
 /** Returns the message with this number; undefined when it is damaged or missing. */
 function messageIn(rows: readonly EventRow[], taskId: string, seq: number): Message | undefined {
   try {
-    const event = rows.flatMap((row) => eventsOf(taskId, row) ?? []).find((one) => one.seq === seq);
-    const body = event && (JSON.parse(event.body) as EventBody);
-    return body?.type === 'message' ? body.message : undefined;
+    // A row has the number of its last event. Rows of later ones are not parsed.
+    for (const row of rows.toSorted((a, b) => a.seq - b.seq)) {
+      const event = row.seq < seq ? undefined : eventsOf(taskId, row)?.find((one) => one.seq === seq);
+      const body = event && (JSON.parse(event.body) as EventBody);
+      if (body?.type === 'message') return body.message;
+    }
+    return undefined;
   } catch {
     return undefined;
   }

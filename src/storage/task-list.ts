@@ -80,8 +80,8 @@ function from({ using }: Dialect, { contextId }: TaskQuery): string {
 function filtersOf({ tenant, owner }: Scope, query: TaskQuery): readonly Condition[] {
   const { agent, contextId: context, state, statusFrom } = query;
   const given = Object.entries({ context, tenant, owner, agent, state });
-  const filters: Condition[] = given.flatMap(([column, value]) =>
-    value === undefined ? [] : { sql: `${column} = ${TEXT}`, values: [value] },
+  const filters: Condition[] = given.flatMap(([name, value]) =>
+    value === undefined ? [] : { sql: `${name} = ${TEXT}`, values: [value] },
   );
   if (statusFrom !== undefined) filters.push({ sql: 'status_at >= ?', values: [statusFrom] });
   return filters;

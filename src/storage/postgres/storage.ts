@@ -171,7 +171,7 @@ function assertKnown(version: number): void {
 }
 
 const FACTS = `SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding,
-  current_setting('data_checksums') AS checksums, current_database() AS name, pg_is_in_recovery() AS standby,
+  current_setting('data_checksums', true) AS checksums, current_database() AS name, pg_is_in_recovery() AS standby,
   to_regclass('meta') IS NOT NULL AS made`;
 
 interface Facts extends Readonly<Record<'version' | 'encoding' | 'checksums' | 'name', string>> {
