@@ -1,6 +1,6 @@
 /** Tables that both databases have in one form, in SQLite's words: see `toPostgres`. A released one is never edited. */
 
-/** What a task has besides its key. */
+/** The columns of a task besides its key. */
 export const TASK_COLUMNS = `    id TEXT NOT NULL UNIQUE,
     tenant TEXT NOT NULL,
     owner TEXT NOT NULL,

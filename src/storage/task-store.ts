@@ -34,7 +34,7 @@ export interface StoreParts extends Pick<TaskLimits, 'eventBytes'> {
 /** Takes no lock: the locked row of a task already excludes other writers of the task. */
 export const NO_LOCK = '';
 
-/** What the task stores of both databases do alike. Those add the rest of `TaskStore`. */
+/** The methods that the task stores of both databases share. Each store adds the rest of `TaskStore`. */
 export abstract class SqlTaskStore<Database extends SqlDatabase, Parts extends StoreParts> {
   protected readonly database: Database;
   protected readonly parts: Parts;

@@ -66,42 +66,41 @@ export function createGrpcTransport({ url, protocolVersion }: AgentInterface, pe
     return failure;
   };
   /** Makes a call, and a second one with other values when the peer refuses the credential before it responds. */
-  async function* responses<Result>(
-    call: (transport: Transport, options: RequestOptions) => AsyncIterable<Result>,
-    ms: number,
-    options?: RequestOptions,
-  ): AsyncGenerator<Result, void, undefined> {
-    for (let isLast = false; ; isLast = true) {
-      using silence = expectResponse(url, ms, options);
-      const attempt = await withCredential(options, silence.signal, peer.credential);
-      try {
-        const { transport } = await open();
-        for await (const response of call(transport, attempt.options)) {
-          isLast = true;
-          yield response;
-          silence.renew();
-        }
-        return;
-      } catch (error) {
-        const failure = failed(silence.hasPassed ? silence.signal.reason : error);
-        if (isLast || !attempt.isRefused(failure)) throw failure;
-      }
-    }
-  }
   const unary =
     <Params, Result>(call: Call<Params, Promise<Result>>) =>
     async (params: Params, options?: RequestOptions): Promise<Result> => {
-      const once = async function* (...[to, given]: [Transport, RequestOptions]) {
-        yield await call(to, params, given);
-      };
-      let result: Result | undefined;
-      for await (const response of responses(once, timeoutMs, options)) result = response;
-      return result as Result;
+      for (let isLast = false; ; isLast = true) {
+        using silence = expectResponse(url, timeoutMs, options);
+        const attempt = await withCredential(options, silence.signal, peer.credential);
+        try {
+          const { transport } = await open();
+          return await call(transport, params, attempt.options);
+        } catch (error) {
+          const failure = failed(silence.hasPassed ? silence.signal.reason : error);
+          if (isLast || !attempt.isRefused(failure)) throw failure;
+        }
+      }
     };
-  const stream =
-    <Params>(call: Call<Params, Events>) =>
-    (params: Params, options?: RequestOptions): Events =>
-      responses((to, given) => call(to, params, given), idleMs, options);
+  /** The same for a stream. The silence is measured from each event. */
+  const stream = <Params>(call: Call<Params, Events>) =>
+    async function* (params: Params, options?: RequestOptions): Events {
+      for (let isLast = false; ; isLast = true) {
+        using silence = expectResponse(url, idleMs, options);
+        const attempt = await withCredential(options, silence.signal, peer.credential);
+        try {
+          const { transport } = await open();
+          for await (const event of call(transport, params, attempt.options)) {
+            isLast = true;
+            yield event;
+            silence.renew();
+          }
+          return;
+        } catch (error) {
+          const failure = failed(silence.hasPassed ? silence.signal.reason : error);
+          if (isLast || !attempt.isRefused(failure)) throw failure;
+        }
+      }
+    };
   return {
     protocolName: 'GRPC',
     protocolVersion: version,

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { noScrubber, noSecrets, type SecretUse } from '../../../../src/core/secrets.js';
-import { BorrowedSecrets } from '../../../../src/capabilities/secrets/access.js';
-import { scrubLogger } from '../../../../src/scrub/data.js';
-import { RecordingLogger } from '../../../support/recording-logger.js';
+import { noScrubber, noSecrets, type SecretUse } from '../../../src/core/secrets.js';
+import { BorrowedSecrets } from '../../../src/capabilities/secrets/access.js';
+import { scrubLogger } from '../../../src/scrub/data.js';
+import { RecordingLogger } from '../../support/recording-logger.js';
 
 /** The secrets of another node that a node holds for a while. */
 
